@@ -1,0 +1,45 @@
+//! Label and annotation keys of the platform (reference, section B1, under our group).
+
+use std::collections::BTreeMap;
+
+/// Says which platform an object belongs to; its value is [`MANAGED_BY_VALUE`].
+pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+/// The value of [`MANAGED_BY`] on everything the platform makes.
+pub const MANAGED_BY_VALUE: &str = "ankka";
+/// The service's name, under the key every Kubernetes tool knows.
+pub const NAME: &str = "app.kubernetes.io/name";
+/// The project's id.
+pub const PROJECT: &str = "ankka.dev/project";
+/// The service's name.
+pub const SERVICE: &str = "ankka.dev/service";
+/// Pod template only: instances that form one cluster by discovery. Never part of a selector of ours.
+pub const FORMATION: &str = "ankka.dev/formation";
+/// The value of [`FORMATION`].
+pub const FORMATION_VALUE: &str = "bootstrap";
+
+/// Annotation: generation of the AnkkaService an object was rendered from. Never on the pod template, or every scale would roll.
+pub const GENERATION: &str = "ankka.dev/generation";
+/// Annotation on the pod template: how often a restart was asked for. Absent until the first.
+pub const RESTARTS: &str = "ankka.dev/restarts";
+/// Annotation: digest of what was last written to this object, so that a pass can tell its own settled work.
+pub const RENDERED: &str = "ankka.dev/rendered";
+/// Annotation on an existing namespace: the project that may take it over.
+pub const ADOPT: &str = "ankka.dev/adopt";
+/// Annotation on an AnkkaService: its last 50 changes, kept by the admission webhook.
+pub const CHANGES: &str = "ankka.dev/changes";
+/// Annotation on our CustomResourceDefinitions: version of the platform that installed them.
+pub const PLATFORM_VERSION: &str = "ankka.dev/platform-version";
+/// Annotation on our CustomResourceDefinitions: prefix of project namespaces.
+pub const NAMESPACE_PREFIX: &str = "ankka.dev/namespace-prefix";
+
+/// Name under which the controller writes children and status.
+pub const MANAGER: &str = "ankka-operator";
+/// Name under which `ankka services apply` owns `spec.service`.
+pub const CLI_MANAGER: &str = "ankka";
+
+/// The labels that identify one service's objects. They are its Deployment's selector, so they never change.
+pub fn identity(project: &str, service: &str) -> BTreeMap<String, String> {
+    [(MANAGED_BY, MANAGED_BY_VALUE), (NAME, service), (PROJECT, project), (SERVICE, service)]
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .into()
+}

@@ -1,0 +1,36 @@
+//! One broken rule, addressed the way its author wrote it.
+
+use std::ops::Range;
+
+use serde::Serialize;
+
+/// One broken rule: the documented message, and the field it is about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Problem {
+    /// The exact message.
+    pub message: String,
+    /// The field, from the descriptor's root: `name`, `service.port`, `service.env[2].name`; empty for the whole document.
+    pub path: String,
+}
+
+/// A problem with its place in a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Located {
+    /// What is wrong.
+    #[serde(flatten)]
+    pub problem: Problem,
+    /// Line, from 1.
+    pub line: usize,
+    /// Column in characters, from 1.
+    pub column: usize,
+    /// The offending piece, in bytes of the text that was read.
+    #[serde(skip)]
+    pub span: Range<usize>,
+}
+
+impl Problem {
+    /// A problem of the field at `path`.
+    pub fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { message: message.into(), path: path.into() }
+    }
+}

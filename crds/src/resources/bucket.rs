@@ -1,0 +1,81 @@
+//! `AnkkaBucket`: one service's bucket, as a request to whichever process fulfils it.
+//!
+//! The service controller writes the spec, the process that fulfils the request writes the status, and nobody else writes
+//! either. Whatever answers the status can stand in for the storage controller. A bucket has no owner reference and no
+//! finalizer: it outlives its service, with its data.
+
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Condition, is_false, is_zero};
+
+/// Desired state of one service's bucket. The service is the one of the same name in the same namespace.
+#[derive(CustomResource, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq, JsonSchema)]
+#[kube(
+    group = "ankka.dev",
+    version = "v1alpha1",
+    kind = "AnkkaBucket",
+    plural = "ankkabuckets",
+    shortname = "abkt",
+    category = "ankka",
+    namespaced,
+    status = "AnkkaBucketStatus",
+    derive = "PartialEq",
+    derive = "Default",
+    printcolumn(name = "Phase", type_ = "string", json_path = ".status.phase"),
+    printcolumn(name = "Store", type_ = "string", json_path = ".spec.store"),
+    printcolumn(name = "Bucket", type_ = "string", json_path = ".status.bucket"),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    printcolumn(name = "Detail", type_ = "string", json_path = ".status.detail", priority = 1)
+)]
+#[serde(rename_all = "camelCase")]
+pub struct AnkkaBucketSpec {
+    /// `garage` or `gcs`.
+    #[serde(default)]
+    pub store: String,
+    /// Whether the bucket is reached from outside the cluster.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub exposed: bool,
+    /// Web origins the bucket's CORS rule admits while it is exposed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    pub origins: Vec<String>,
+    /// Days after which a version that is no longer current is deleted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version_age_days: Option<i64>,
+    /// Whether a credential is issued.
+    #[serde(default)]
+    pub credential: bool,
+    /// Raised to have the credential issued again. Never falls.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub credential_generation: i64,
+    /// Raised to have the installation's settings applied again. Never falls.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub settings_generation: i64,
+    /// A move to the installation's other store.
+    #[serde(default, rename = "move", skip_serializing_if = "Option::is_none")]
+    pub move_: Option<super::StorageMove>,
+}
+
+/// What the process that fulfils the request found.
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AnkkaBucketStatus {
+    /// The `metadata.generation` this status is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// The documented phrase, e.g. `provisioned` or `waiting for object storage`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<String>,
+    /// Why, where there is more to say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    /// The bucket's name in the store.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bucket: Option<String>,
+    /// `Ready`, and `Reconciling` or `Stalled` while they are true.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
+    pub conditions: Vec<Condition>,
+}
