@@ -10,7 +10,10 @@ pub fn namespace(prefix: &str, project: &str) -> String {
 
 /// The project whose namespace this is; none when the name does not start with `<prefix>-`.
 pub fn project_of<'a>(prefix: &str, namespace: &'a str) -> Option<&'a str> {
-    namespace.strip_prefix(prefix)?.strip_prefix('-').filter(|project| !project.is_empty())
+    namespace
+        .strip_prefix(prefix)?
+        .strip_prefix('-')
+        .filter(|project| !project.is_empty())
 }
 
 /// ServiceAccount, Role and RoleBinding of a service: `ankka-<service>` (a service may be called `default`).
@@ -41,4 +44,13 @@ pub fn cloud_storage_secret(service: &str) -> String {
 /// The bucket's name on Garage: `<project>.<service>`.
 pub fn bucket(project: &str, service: &str) -> String {
     format!("{project}.{service}")
+}
+
+/// Longest name of a bucket, on either store.
+pub const BUCKET_LIMIT: usize = 63;
+
+/// Whether a Secret of this name is one the platform issues to a single service, so that no descriptor may read it.
+/// `-storage` covers `-cloud-storage`.
+pub fn is_issued_secret(name: &str) -> bool {
+    name.ends_with("-storage")
 }

@@ -1,4 +1,21 @@
 //! Every rule of the descriptor, with the documented messages. One family of rules a file.
+//!
+//! A family reports all it finds and returns what it made of its fields. Problems come in the order of the reference,
+//! section A1: name, runtime, image, each env entry, port, the port's variable, the platform's variables, the platform's
+//! Secrets, labels and annotations, hosting, protocol, object storage, resources.
+
+mod env;
+mod findings;
+pub(crate) mod grammar;
+mod hosting;
+mod image;
+mod metadata;
+mod port;
+mod resources;
+mod runtime;
+mod storage;
+
+pub(crate) use findings::{Finding, Findings, Place, Unreadable};
 
 use crate::{Problem, ServiceSpec, ValidatedService};
 
@@ -16,6 +33,8 @@ pub struct Context<'a> {
 pub struct Installation {
     /// The store new buckets are made in; none when the installation has no object store.
     pub store: Option<Store>,
+    /// Name of the cloud provider that makes buckets outside the cluster; none when the installation names none.
+    pub cloud_provider: Option<String>,
 }
 
 /// A kind of object store.
@@ -30,7 +49,66 @@ pub enum Store {
 /// Checks every rule and returns all problems, in the documented order.
 ///
 /// `name` is the service's name and `service` the descriptor's `service` object.
-pub fn validate(name: &str, service: &ServiceSpec, context: Context<'_>) -> Result<ValidatedService, Vec<Problem>> {
-    let _ = (name, service, context);
-    Err(Vec::new())
+///
+/// # Errors
+/// Every broken rule, never only the first.
+pub fn validate(
+    name: &str,
+    service: &ServiceSpec,
+    context: Context<'_>,
+) -> Result<ValidatedService, Vec<Problem>> {
+    judge(name, service, context, &Unreadable::default()).map_err(|findings| {
+        findings
+            .into_iter()
+            .map(|finding| finding.problem)
+            .collect()
+    })
+}
+
+/// What a person should know about a service that keeps every rule; one sentence each.
+pub fn warnings(service: &ValidatedService) -> Vec<String> {
+    if service.instances > 1 && service.instances % 2 == 0 {
+        return vec![format!(
+            "{} instances have no majority when the network splits them evenly, and all stop; use an odd number",
+            service.instances
+        )];
+    }
+    Vec::new()
+}
+
+/// [`validate`], silent about what rests on a field that could not be read. With such fields the verdict is never
+/// `Ok`: an empty list of findings says that the rules found nothing else.
+pub(crate) fn judge(
+    name: &str,
+    service: &ServiceSpec,
+    context: Context<'_>,
+    unreadable: &Unreadable,
+) -> Result<ValidatedService, Vec<Finding>> {
+    let mut found = Findings::new(unreadable);
+    grammar::service_name(name, &mut found);
+    let runtime = runtime::check(service, &mut found);
+    let image = image::check(service, &mut found);
+    let env = env::entries(service, &mut found);
+    let port = port::check(service, &mut found);
+    env::reserved(service, &mut found);
+    env::issued_secrets(service, &mut found);
+    metadata::check(service, &mut found);
+    let hosting = hosting::check(service, &mut found);
+    let storage = storage::check(name, service, context, &mut found);
+    let (size, instances) = resources::check(service, &mut found);
+
+    found.into_verdict(|| ValidatedService {
+        name: name.to_owned(),
+        image,
+        runtime,
+        hosting,
+        labels: service.labels.clone().unwrap_or_default(),
+        annotations: service.annotations.clone().unwrap_or_default(),
+        port,
+        size,
+        instances,
+        database: env::database(&env),
+        storage,
+        env,
+    })
 }
