@@ -1,9 +1,30 @@
-//! Every name the platform derives, with its limit. No two of them collide; a property test holds that.
+//! Every name the platform derives, with its limit. No two of one kind collide; a property test holds that.
+//!
+//! A service's name has at most 63 characters and a project's id at most 46, both without dots; a prefix has at most 16.
+
+use std::fmt::Write;
+
+use sha2::{Digest, Sha256};
 
 /// Prefix of project namespaces unless the installation says otherwise.
 pub const DEFAULT_PREFIX: &str = "ankka";
 
-/// The namespace of a project: `<prefix>-<project>`.
+/// Longest prefix of project namespaces: with `-` and a project's id it fits a namespace's 63 characters.
+pub const PREFIX_LIMIT: usize = 16;
+
+/// Longest name of a bucket, on either store.
+pub const BUCKET_LIMIT: usize = 63;
+
+/// Longest identifier of PostgreSQL, in bytes. What is longer it cuts by itself, without a word.
+pub const DATABASE_LIMIT: usize = 63;
+
+/// The container that runs the service's own program.
+pub const SERVICE_CONTAINER: &str = "service";
+
+/// The container that runs the platform's sidecar, with process hosting.
+pub const SIDECAR_CONTAINER: &str = "sidecar";
+
+/// The namespace of a project: `<prefix>-<project>`, at most 63 characters.
 pub fn namespace(prefix: &str, project: &str) -> String {
     format!("{prefix}-{project}")
 }
@@ -16,41 +37,79 @@ pub fn project_of<'a>(prefix: &str, namespace: &'a str) -> Option<&'a str> {
         .filter(|project| !project.is_empty())
 }
 
-/// ServiceAccount, Role and RoleBinding of a service: `ankka-<service>` (a service may be called `default`).
+/// ServiceAccount, Role and RoleBinding of a service: `ankka-<service>` (a service may be called `default`), at most 69
+/// of 253 characters.
 pub fn account(service: &str) -> String {
     format!("ankka-{service}")
 }
 
-/// ConfigMap with the cluster-formation settings: `<service>-cluster`.
+/// ConfigMap with the cluster-formation settings: `<service>-cluster`, at most 71 of 253 characters.
 pub fn cluster_config(service: &str) -> String {
     format!("{service}-cluster")
 }
 
-/// Secret with the database login: `<service>-db`.
+/// Secret with the database login: `<service>-db`, at most 66 of 253 characters.
 pub fn database_secret(service: &str) -> String {
     format!("{service}-db")
 }
 
-/// Secret with the storage credential on Garage: `<service>-storage`.
+/// Secret with the storage credential on Garage: `<service>-storage`, at most 71 of 253 characters.
+///
+/// A service `x-cloud` on Garage and a service `x` on Google Cloud Storage derive the same name, which the documents fix;
+/// the later one fails, naming the other.
 pub fn storage_secret(service: &str) -> String {
     format!("{service}-storage")
 }
 
-/// Secret with the storage credential on Google Cloud Storage: `<service>-cloud-storage`.
+/// Secret with the storage credential on Google Cloud Storage: `<service>-cloud-storage`, at most 77 of 253 characters.
 pub fn cloud_storage_secret(service: &str) -> String {
     format!("{service}-cloud-storage")
 }
-
-/// The bucket's name on Garage: `<project>.<service>`.
-pub fn bucket(project: &str, service: &str) -> String {
-    format!("{project}.{service}")
-}
-
-/// Longest name of a bucket, on either store.
-pub const BUCKET_LIMIT: usize = 63;
 
 /// Whether a Secret of this name is one the platform issues to a single service, so that no descriptor may read it.
 /// `-storage` covers `-cloud-storage`.
 pub fn is_issued_secret(name: &str) -> bool {
     name.ends_with("-storage")
+}
+
+/// The bucket's name on Garage, and of its route in the store's namespace: `<project>.<service>`. It can be longer than
+/// [`BUCKET_LIMIT`]: the rules refuse such a service where the project and the store are known.
+pub fn bucket(project: &str, service: &str) -> String {
+    format!("{project}.{service}")
+}
+
+/// The database and the role that owns it: `<project>.<service>`, at most 63 bytes (decision 16 of the design).
+///
+/// A longer name is cut and ends in `-` and 8 hex digits of the SHA-256 of the full name. So does one that has exactly
+/// the length and look of a cut one, so that nobody can choose a name that is another's.
+pub fn database(project: &str, service: &str) -> String {
+    cut(&bucket(project, service), DATABASE_LIMIT)
+}
+
+/// The login that a reissue makes: `<database>#<generation>`, the database's name cut so that all of it fits in 63 bytes.
+pub fn database_login(project: &str, service: &str, generation: i64) -> String {
+    let suffix = format!("#{generation}");
+    cut(&bucket(project, service), DATABASE_LIMIT - suffix.len()) + &suffix
+}
+
+/// Bytes of `-` and 8 hex digits.
+const MARK: usize = 9;
+
+fn cut(name: &str, limit: usize) -> String {
+    let looks_cut = name.len() == limit
+        && name.as_bytes()[limit - MARK] == b'-'
+        && name
+            .bytes()
+            .skip(limit - MARK + 1)
+            .all(|byte| byte.is_ascii_hexdigit());
+    if name.len() <= limit && !looks_cut {
+        return name.to_owned();
+    }
+    let mut short: String = name.chars().take(limit - MARK).collect();
+    short.push('-');
+    for byte in &Sha256::digest(name)[..4] {
+        // Writing to a String cannot fail.
+        let _ = write!(short, "{byte:02x}");
+    }
+    short
 }
