@@ -1,1 +1,10 @@
-//! x
+//! The local platform: a real Kubernetes on one machine without downloads of images or programs, what installs Ankka on it,
+//! and what tests of a running cluster share.
+
+pub mod packages;
+pub mod paths;
+pub mod platform;
+pub mod progress;
+pub mod run;
+pub mod tools;
+pub mod web;

@@ -1,0 +1,227 @@
+//! Bringing the cluster up, and taking it down without a trace.
+
+use std::{
+    fs::{File, TryLockError},
+    os::unix::fs::{DirBuilderExt, PermissionsExt},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use anyhow::{Context, Result, bail};
+use futures::future::{join_all, try_join_all};
+
+use super::{
+    component::{Component, Health},
+    images::{self, Image},
+    kubelet, kwok,
+    layout::Layout,
+    leftovers, manifests, network, pki, probe, process,
+};
+use crate::{packages, paths::Paths, progress::step, tools::Tools};
+
+/// What the platform puts into its own cluster.
+const MANIFESTS: &str = include_str!("../../manifests/cluster.yaml");
+
+/// Fake nodes where there is no real one.
+const FAKE_NODES: usize = 3;
+
+/// The local cluster, up or not.
+#[derive(Clone, Debug)]
+pub struct Local {
+    layout: Layout,
+}
+
+/// Held by whoever changes the platform; released when dropped.
+#[derive(Debug)]
+pub struct Lock(#[expect(dead_code, reason = "the lock is held while the file is open")] File);
+
+impl Local {
+    /// The cluster whose state lies in these folders.
+    ///
+    /// # Errors
+    /// When a pinned module file cannot be read.
+    pub fn new(paths: Paths) -> Result<Self> {
+        Ok(Self { layout: Layout::new(paths)? })
+    }
+
+    /// Whether there is a node that runs containers.
+    pub fn has_node(&self) -> bool {
+        self.layout.node
+    }
+
+    /// Kubeconfig of an administrator.
+    pub fn kubeconfig(&self) -> PathBuf {
+        self.layout.kubeconfig("admin")
+    }
+
+    /// The built programs.
+    pub fn tools(&self) -> &Tools {
+        &self.layout.tools
+    }
+
+    /// The folders in use.
+    pub fn paths(&self) -> &Paths {
+        &self.layout.paths
+    }
+
+    /// The API server's audit log.
+    pub fn audit_log(&self) -> PathBuf {
+        super::api_server::audit_log(&self.layout)
+    }
+
+    /// Locks the platform against other commands that would change it, waiting up to a minute.
+    ///
+    /// # Errors
+    /// When another command still works on it then.
+    pub async fn lock(&self) -> Result<Lock> {
+        let path = self.layout.paths.cache.join("platform.lock");
+        std::fs::create_dir_all(&self.layout.paths.cache).context("failed to create the cache")?;
+        let file = File::create(&path).with_context(|| format!("failed to open {}", path.display()))?;
+        for _ in 0..600 {
+            match file.try_lock() {
+                Ok(()) => return Ok(Lock(file)),
+                Err(TryLockError::WouldBlock) => tokio::time::sleep(Duration::from_millis(100)).await,
+                Err(TryLockError::Error(error)) => return Err(error).with_context(|| format!("failed to lock {}", path.display())),
+            }
+        }
+        bail!("another command is changing the local platform (it holds {})", path.display())
+    }
+
+    /// Brings it up: all of it, what is missing of it, or nothing when all is well.
+    ///
+    /// # Errors
+    /// Whatever keeps a component from being ready, with its last words. What was started stays, to be looked at: `up` tries
+    /// again, `down` removes it.
+    pub async fn up(&self) -> Result<()> {
+        let layout = &self.layout;
+        if layout.node {
+            packages::install().await?;
+        }
+        Tools::build(&layout.paths).await?;
+        if self.broken() {
+            step("removing what an earlier run left", None, self.remove()).await?;
+        }
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&layout.paths.state)?;
+        std::fs::set_permissions(&layout.paths.state, std::fs::Permissions::from_mode(0o700))?;
+        crate::paths::write(&layout.file("boot"), process::boot())?;
+        pki::create(layout)?;
+
+        if layout.node {
+            step("bridge and routes", None, network::up(layout)).await?;
+            tokio::try_join!(step("control plane", None, self.control_plane()), step("containerd", None, self.containerd()))?;
+            step("node", None, self.node()).await
+        } else {
+            step("control plane", None, self.control_plane()).await?;
+            step("fake nodes", None, self.start_fake_nodes(FAKE_NODES)).await
+        }
+    }
+
+    /// Whether what is there cannot be mended by starting what is missing: the machine was started since, or the store is gone.
+    fn broken(&self) -> bool {
+        let Ok(boot) = std::fs::read_to_string(self.layout.file("boot")) else { return self.layout.paths.state.exists() };
+        boot != process::boot() || !Component::Etcd.runs(&self.layout)
+    }
+
+    async fn control_plane(&self) -> Result<()> {
+        let layout = &self.layout;
+        Component::Etcd.start(layout).await?;
+        Component::ApiServer.start(layout).await?;
+        let managers = [Component::ControllerManager, Component::Scheduler].map(|component| component.start(layout));
+        let client = probe::client(layout, &layout.api_url())?;
+        tokio::try_join!(try_join_all(managers), manifests::apply(&client, MANIFESTS))?;
+        Ok(())
+    }
+
+    async fn containerd(&self) -> Result<()> {
+        let pause = images::pause(&self.layout.paths).await?;
+        Component::Containerd.start(&self.layout).await?;
+        images::import(&self.layout, &pause).await.map(drop)
+    }
+
+    async fn node(&self) -> Result<()> {
+        let layout = &self.layout;
+        let wait = |limit, check| layout.processes.ready(Component::Kubelet.name(), Duration::from_secs(limit), check);
+        let node = async {
+            Component::Kubelet.start(layout).await?;
+            layout.processes.ready(Component::Kubelet.name(), Duration::from_secs(60), || kubelet::registered(layout)).await?;
+            Component::Proxy.start(layout).await?;
+            wait(90, || kubelet::ready(layout)).await
+        };
+        tokio::try_join!(node, Component::Dns.start(layout))?;
+        Ok(())
+    }
+
+    /// Takes it down and removes everything it made, the cache of built programs excepted.
+    ///
+    /// # Errors
+    /// What could not be removed; running it again goes on from there.
+    pub async fn down(&self) -> Result<()> {
+        if self.layout.paths.state.exists() {
+            step("taking the platform down", None, self.remove()).await?;
+        }
+        Ok(())
+    }
+
+    async fn remove(&self) -> Result<()> {
+        let layout = &self.layout;
+        // First who makes things, then who keeps them. One that does not end must not keep the others from ending.
+        let makers = [Component::Kubelet, Component::Proxy, Component::Dns, Component::Kwok, Component::Scheduler];
+        let keepers = [Component::ControllerManager, Component::Containerd, Component::ApiServer, Component::Etcd];
+        let mut results = Vec::new();
+        results.extend(join_all(makers.map(|component| component.stop(layout))).await);
+        results.extend(join_all(keepers.map(|component| component.stop(layout))).await);
+        results.into_iter().collect::<Result<Vec<_>>>()?;
+        if layout.node {
+            leftovers::remove(layout).await?;
+            network::down(layout).await?;
+        }
+        match std::fs::remove_dir_all(&layout.paths.state) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(error).with_context(|| format!("failed to remove {}", layout.paths.state.display()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// How each component is, in the order they are started.
+    pub async fn health(&self) -> Vec<Health> {
+        let node = self.layout.node;
+        let expected = Component::ALL.into_iter().filter(|component| match component {
+            Component::Containerd | Component::Kubelet | Component::Proxy | Component::Dns => node,
+            Component::Kwok => !node || component.runs(&self.layout),
+            _ => true,
+        });
+        join_all(expected.map(|component| component.health(&self.layout))).await
+    }
+
+    /// Makes an image of one program of this machine and imports it. Returns it, and whether the node did not have it yet.
+    ///
+    /// # Errors
+    /// As [`images::of_program`], and when containerd refuses it.
+    pub async fn import(&self, program: &Path, reference: impl FnOnce(&str) -> String) -> Result<(Image, bool)> {
+        let image = images::of_program(&self.layout.paths, program, reference).await?;
+        let changed = images::import(&self.layout, &image).await?;
+        Ok((image, changed))
+    }
+
+    /// Starts kwok and makes `count` fake nodes. Beside a real node, pods of namespaces labelled `e2e.ankka.dev/nodes: fake`
+    /// are placed on them, and no others.
+    ///
+    /// # Errors
+    /// When kwok does not start or a node is not ready within a minute.
+    pub async fn start_fake_nodes(&self, count: usize) -> Result<()> {
+        Component::Kwok.start(&self.layout).await?;
+        kwok::create_nodes(&self.layout, count).await?;
+        let limit = Duration::from_secs(60);
+        self.layout.processes.ready(Component::Kwok.name(), limit, || kwok::nodes_ready(&self.layout)).await
+    }
+
+    /// Removes the fake nodes and stops kwok.
+    ///
+    /// # Errors
+    /// When a node cannot be deleted or kwok does not end.
+    pub async fn stop_fake_nodes(&self) -> Result<()> {
+        kwok::delete_nodes(&self.layout).await?;
+        Component::Kwok.stop(&self.layout).await
+    }
+}

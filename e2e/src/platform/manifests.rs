@@ -1,0 +1,44 @@
+//! Applying and deleting objects written down as YAML.
+
+use anyhow::{Context, Result, bail};
+use kube::{
+    Api, Client, Discovery,
+    api::{DeleteParams, DynamicObject, Patch, PatchParams},
+    core::GroupVersionKind,
+};
+use serde::Deserialize;
+
+/// Applies every object of `manifests` server-side.
+pub(crate) async fn apply(client: &Client, manifests: &str) -> Result<()> {
+    for (api, object) in objects(client, manifests).await? {
+        let name = object.metadata.name.clone().unwrap_or_default();
+        let how = PatchParams::apply("ankka-local").force();
+        api.patch(&name, &how, &Patch::Apply(&object)).await.with_context(|| format!("failed to apply {name}"))?;
+    }
+    Ok(())
+}
+
+/// Deletes every object of `manifests` that is there.
+pub(crate) async fn delete(client: &Client, manifests: &str) -> Result<()> {
+    for (api, object) in objects(client, manifests).await? {
+        let name = object.metadata.name.unwrap_or_default();
+        match api.delete(&name, &DeleteParams::default()).await {
+            Err(kube::Error::Api(status)) if status.is_not_found() => {}
+            result => drop(result.with_context(|| format!("failed to delete {name}"))?),
+        }
+    }
+    Ok(())
+}
+
+async fn objects(client: &Client, manifests: &str) -> Result<Vec<(Api<DynamicObject>, DynamicObject)>> {
+    let discovery = Discovery::new(client.clone()).run().await.context("failed to discover the cluster's resources")?;
+    let mut objects = Vec::new();
+    for document in serde_yaml_ng::Deserializer::from_str(manifests) {
+        let object = DynamicObject::deserialize(document).context("a manifest of ours is a Kubernetes object")?;
+        let types = object.types.clone().unwrap_or_default();
+        let kind = GroupVersionKind::try_from(&types)?;
+        let Some((resource, _)) = discovery.resolve_gvk(&kind) else { bail!("the cluster does not know {}", types.kind) };
+        objects.push((Api::all_with(client.clone(), &resource), object));
+    }
+    Ok(objects)
+}

@@ -1,0 +1,32 @@
+//! The cases, one family a file.
+
+mod admission;
+mod documents;
+mod drift;
+mod environment;
+mod failures;
+mod install;
+mod permissions;
+mod rollout;
+mod scaling;
+
+use super::Case;
+
+/// Every case of the gate, in the order in which they run. Those that reinstall the platform come late, the one that
+/// reads the audit log of all others comes last.
+pub fn all() -> Vec<Case> {
+    [
+        admission::cases(),
+        documents::cases(),
+        environment::cases(),
+        scaling::cases(),
+        drift::cases(),
+        failures::cases(),
+        rollout::cases(2),
+        install::cases(),
+        permissions::cases(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}

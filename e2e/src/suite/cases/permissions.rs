@@ -1,0 +1,99 @@
+//! What each process may do is what it does: read from the API server's audit log of all cases before.
+
+use std::{
+    collections::BTreeSet,
+    io::{BufRead, BufReader},
+};
+
+use anyhow::{Context, Result, ensure};
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, Subject};
+use kube::{Api, api::ListParams};
+use serde_json::Value;
+
+use crate::suite::{Case, Cluster};
+
+const NAMESPACE: &str = "ankka-system";
+
+/// Held by the operator only so that it may be granted to instances: RBAC lets nobody grant what they do not hold.
+const HELD_TO_BE_GRANTED: &[(&str, &str, &str)] = &[("", "pods", "get")];
+
+/// The cases of this family.
+pub fn cases() -> Vec<Case> {
+    vec![Case::new("every_granted_verb_is_used_and_nothing_is_denied", |cluster| async move { minimal(&cluster).await })]
+}
+
+/// One thing that can be allowed: group, resource (with its subresource), verb.
+type Power = (String, String, String);
+
+async fn minimal(cluster: &Cluster) -> Result<()> {
+    for account in ["ankka-operator", "ankka-webhook"] {
+        let granted = granted(cluster, account).await?;
+        ensure!(!granted.is_empty(), "{account} is granted nothing");
+        let (used, denied) = used(cluster, account)?;
+        ensure!(denied.is_empty(), "{account} was denied: {denied:?}");
+        let held = |(group, resource, verb): &Power| HELD_TO_BE_GRANTED.contains(&(group, resource, verb));
+        let idle: Vec<_> = granted.difference(&used).filter(|power| !held(power)).collect();
+        ensure!(idle.is_empty(), "{account} is granted what it never used: {idle:?}");
+    }
+    Ok(())
+}
+
+async fn granted(cluster: &Cluster, account: &str) -> Result<BTreeSet<Power>> {
+    let all = ListParams::default();
+    let is = |subjects: &Option<Vec<Subject>>| subjects.iter().flatten().any(|subject| subject.kind == "ServiceAccount" && subject.name == account && subject.namespace.as_deref() == Some(NAMESPACE));
+    let mut rules: Vec<PolicyRule> = Vec::new();
+    let cluster_roles: Api<ClusterRole> = Api::all(cluster.client.clone());
+    for binding in Api::<ClusterRoleBinding>::all(cluster.client.clone()).list(&all).await? {
+        if is(&binding.subjects) {
+            rules.extend(cluster_roles.get(&binding.role_ref.name).await?.rules.unwrap_or_default());
+        }
+    }
+    for binding in Api::<RoleBinding>::all(cluster.client.clone()).list(&all).await? {
+        if is(&binding.subjects) {
+            let namespace = binding.metadata.namespace.context("a RoleBinding has a namespace")?;
+            rules.extend(match binding.role_ref.kind.as_str() {
+                "ClusterRole" => cluster_roles.get(&binding.role_ref.name).await?.rules.unwrap_or_default(),
+                _ => Api::<Role>::namespaced(cluster.client.clone(), &namespace).get(&binding.role_ref.name).await?.rules.unwrap_or_default(),
+            });
+        }
+    }
+    let mut powers = BTreeSet::new();
+    for rule in rules {
+        for group in rule.api_groups.iter().flatten() {
+            for resource in rule.resources.iter().flatten() {
+                powers.extend(rule.verbs.iter().map(|verb| (group.clone(), resource.clone(), verb.clone())));
+            }
+        }
+    }
+    Ok(powers)
+}
+
+fn used(cluster: &Cluster, account: &str) -> Result<(BTreeSet<Power>, BTreeSet<Power>)> {
+    let user = format!("system:serviceaccount:{NAMESPACE}:{account}");
+    let log = std::fs::File::open(&cluster.audit_log).context("failed to open the audit log")?;
+    let (mut used, mut denied) = (BTreeSet::new(), BTreeSet::new());
+    for line in BufReader::new(log).lines() {
+        let line = line?;
+        if !line.contains(&user) {
+            continue;
+        }
+        // The API server may be writing the last line.
+        let Ok(event) = serde_json::from_str::<Value>(&line) else { continue };
+        if event["user"]["username"] != user.as_str() || event["objectRef"]["resource"].is_null() {
+            continue;
+        }
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let reference = &event["objectRef"];
+        let resource = match reference["subresource"].as_str() {
+            Some(sub) => format!("{}/{sub}", text(&reference["resource"])),
+            None => text(&reference["resource"]),
+        };
+        let power = (text(&reference["apiGroup"]), resource, text(&event["verb"]));
+        if event["annotations"]["authorization.k8s.io/decision"] == "forbid" {
+            denied.insert(power);
+        } else {
+            used.insert(power);
+        }
+    }
+    Ok((used, denied))
+}

@@ -1,0 +1,10 @@
+//! The tests that need a cluster: each case is one sentence about the product, run against real pods.
+
+pub mod cases;
+pub mod cluster;
+pub mod load;
+pub mod report;
+pub mod runner;
+
+pub use cluster::Cluster;
+pub use runner::{Case, Tally};
