@@ -1,6 +1,9 @@
 //! The objects that make a service run.
 
+use ankka_crds::{labels, names};
 use serde_json::Value;
+
+use crate::digest;
 
 /// Kinds of children, in the order in which they are made: what a workload needs comes before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -21,6 +24,95 @@ pub enum ChildKind {
     Deployment,
 }
 
+impl ChildKind {
+    /// Every kind, in the order in which they are made.
+    pub const fn all() -> [Self; 7] {
+        [
+            Self::ServiceAccount,
+            Self::Role,
+            Self::RoleBinding,
+            Self::ConfigMap,
+            Self::PodDisruptionBudget,
+            Self::Service,
+            Self::Deployment,
+        ]
+    }
+
+    /// API group; empty for the core group.
+    pub const fn group(self) -> &'static str {
+        match self {
+            Self::ServiceAccount | Self::ConfigMap | Self::Service => "",
+            Self::Role | Self::RoleBinding => "rbac.authorization.k8s.io",
+            Self::PodDisruptionBudget => "policy",
+            Self::Deployment => "apps",
+        }
+    }
+
+    /// API version inside the group.
+    pub const fn version(self) -> &'static str {
+        "v1"
+    }
+
+    /// `apiVersion` as objects carry it: the version, after the group where there is one.
+    pub const fn api_version(self) -> &'static str {
+        match self {
+            Self::ServiceAccount | Self::ConfigMap | Self::Service => "v1",
+            Self::Role | Self::RoleBinding => "rbac.authorization.k8s.io/v1",
+            Self::PodDisruptionBudget => "policy/v1",
+            Self::Deployment => "apps/v1",
+        }
+    }
+
+    /// `kind` as objects carry it.
+    pub const fn kind(self) -> &'static str {
+        match self {
+            Self::ServiceAccount => "ServiceAccount",
+            Self::Role => "Role",
+            Self::RoleBinding => "RoleBinding",
+            Self::ConfigMap => "ConfigMap",
+            Self::PodDisruptionBudget => "PodDisruptionBudget",
+            Self::Service => "Service",
+            Self::Deployment => "Deployment",
+        }
+    }
+
+    /// Name of the resource in paths and roles.
+    pub const fn plural(self) -> &'static str {
+        match self {
+            Self::ServiceAccount => "serviceaccounts",
+            Self::Role => "roles",
+            Self::RoleBinding => "rolebindings",
+            Self::ConfigMap => "configmaps",
+            Self::PodDisruptionBudget => "poddisruptionbudgets",
+            Self::Service => "services",
+            Self::Deployment => "deployments",
+        }
+    }
+
+    /// Name of this kind's object of a service.
+    pub fn name_for(self, service: &str) -> String {
+        match self {
+            Self::ServiceAccount | Self::Role | Self::RoleBinding => names::account(service),
+            Self::ConfigMap => names::cluster_config(service),
+            Self::PodDisruptionBudget | Self::Service | Self::Deployment => service.to_owned(),
+        }
+    }
+
+    /// The service whose object of this kind has this name; none when no service's has.
+    pub fn service_of(self, name: &str) -> Option<&str> {
+        match self {
+            Self::ServiceAccount | Self::Role | Self::RoleBinding => name.strip_prefix("ankka-"),
+            Self::ConfigMap => name.strip_suffix("-cluster"),
+            Self::PodDisruptionBudget | Self::Service | Self::Deployment => Some(name),
+        }
+    }
+
+    /// The kind as messages write it: `deployment`.
+    pub fn word(self) -> String {
+        self.kind().to_ascii_lowercase()
+    }
+}
+
 /// One object as it should be: metadata with name, namespace, labels, annotations and owner reference, and its content.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Child {
@@ -30,6 +122,35 @@ pub struct Child {
     pub name: String,
     /// The whole object, `apiVersion` and `kind` included.
     pub body: Value,
-    /// Digest of `body`, which also stands in the annotation `ankka.dev/rendered`.
+    /// Digest of `body`, which also stands in the annotation `ankka.dev/rendered`. That annotation itself and
+    /// `ankka.dev/generation` do not count.
     pub rendered: String,
+}
+
+impl Child {
+    /// The child of this kind, name and content, with its digest written into it.
+    pub(crate) fn new(kind: ChildKind, name: String, mut body: Value) -> Self {
+        let rendered = stamp(&mut body);
+        Self {
+            kind,
+            name,
+            body,
+            rendered,
+        }
+    }
+}
+
+/// Writes an object's digest into its annotation `ankka.dev/rendered`, and returns it.
+pub(crate) fn stamp(body: &mut Value) -> String {
+    let mut counted = body.clone();
+    if let Some(annotations) = counted
+        .pointer_mut("/metadata/annotations")
+        .and_then(Value::as_object_mut)
+    {
+        annotations.remove(labels::RENDERED);
+        annotations.remove(labels::GENERATION);
+    }
+    let rendered = digest::of(&counted);
+    body["metadata"]["annotations"][labels::RENDERED] = Value::String(rendered.clone());
+    rendered
 }

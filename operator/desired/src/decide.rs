@@ -1,20 +1,34 @@
 //! The decision: from facts to an ordered list of actions and a status.
 
-use ankka_crds::AnkkaServiceStatus;
+use ankka_crds::{
+    AnkkaServiceStatus, Context, ValidatedService, compat, names, validate, validated,
+};
 
-use crate::{Child, ChildKind, Facts};
+use crate::objects::{self, Blueprint};
+use crate::status::{self, Hold, Reason};
+use crate::{Child, ChildKind, Facts, Seen};
 
 /// One write. Each is safe to repeat after a crash at any point.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// POST: an object of that name already there is somebody else's.
     Create(Child),
-    /// Read, then PUT with the UID and resourceVersion that were read; foreign labels and annotations stay.
+    /// Read, then PUT [`crate::merged`] with the UID and resourceVersion that were read; foreign labels and annotations stay.
     Update {
         /// UID of the object that was seen.
         uid: String,
         /// What it should be.
         child: Child,
+    },
+    /// Read the Deployment, then PUT [`crate::scaled`] with the UID and resourceVersion that were read: the number of
+    /// instances changes and nothing else. For a service that cannot be rendered and is paused.
+    Scale {
+        /// Name of the Deployment.
+        name: String,
+        /// UID of the Deployment that was seen.
+        uid: String,
+        /// Instances.
+        replicas: i32,
     },
     /// DELETE with the UID as precondition.
     Delete {
@@ -27,17 +41,233 @@ pub enum Action {
     },
 }
 
+impl Action {
+    /// The kind of object it writes.
+    pub fn kind(&self) -> ChildKind {
+        match self {
+            Self::Create(child) | Self::Update { child, .. } => child.kind,
+            Self::Scale { .. } => ChildKind::Deployment,
+            Self::Delete { kind, .. } => *kind,
+        }
+    }
+}
+
 /// What to do about one service, and what to say about it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decision {
     /// Writes, in order.
     pub actions: Vec<Action>,
-    /// The status once they are done. Conditions carry no times: reporting keeps the old one or sets the present.
+    /// The status once they are done. Conditions carry no times: [`crate::with_times`] keeps the old one or sets the present.
     pub status: AnkkaServiceStatus,
 }
 
 /// Decides about one service.
+///
+/// A service that is being deleted, or whose namespace is, is left as it is: what goes is the garbage collector's.
 pub fn decide(facts: &Facts<'_>) -> Decision {
-    let _ = facts;
-    Decision { actions: Vec::new(), status: AnkkaServiceStatus::default() }
+    if facts.service.metadata.deletion_timestamp.is_some()
+        || facts.project.is_some_and(|project| project.terminating)
+    {
+        return Decision {
+            actions: Vec::new(),
+            status: facts.service.status.clone().unwrap_or_default(),
+        };
+    }
+    match judge(facts) {
+        Ok(service) => converge(facts, &service),
+        Err(hold) => hold_still(facts, &hold),
+    }
+}
+
+/// The service as it can be run, or why nothing is started.
+fn judge(facts: &Facts<'_>) -> Result<ValidatedService, Hold> {
+    let name = facts.name();
+    let project = project_of(facts)?;
+    let context = Context {
+        project: Some(project),
+        installation: Some(&facts.settings.installation),
+    };
+    let service = validate(name, &facts.service.spec.service, context).map_err(|problems| {
+        let messages: Vec<_> = problems
+            .into_iter()
+            .map(|problem| problem.message)
+            .collect();
+        Hold::failed(Reason::InvalidDescriptor, messages.join("; "))
+    })?;
+
+    if service.hosting != validated::Hosting::Embedded && facts.settings.sidecar_image.is_none() {
+        return Err(
+            Hold::failed(Reason::NoSidecarImage, "operator has no sidecar image").about(service),
+        );
+    }
+    let strangers = strangers(facts, &service);
+    if !strangers.is_empty() {
+        return Err(Hold::failed(Reason::NameTaken, strangers.join("; ")).about(service));
+    }
+    if let Some(range) = compat::check(&service, &facts.settings.platform) {
+        return Err(Hold::incompatible(range).about(service));
+    }
+    if matches!(service.storage, validated::Storage::Provisioned { .. }) {
+        let hold = match facts.settings.installation.store {
+            None => Hold::failed(
+                Reason::NoObjectStore,
+                format!("object storage: {}", status::NO_STORE),
+            ),
+            Some(_) => Hold::waiting(Reason::WaitingForObjectStorage),
+        };
+        return Err(hold.about(service));
+    }
+    Ok(service)
+}
+
+fn project_of<'a>(facts: &Facts<'a>) -> Result<&'a str, Hold> {
+    let namespace = facts.namespace();
+    let project = names::project_of(&facts.settings.prefix, namespace);
+    match (project, facts.project) {
+        (Some(project), Some(_)) => Ok(project),
+        (Some(project), None) => Err(Hold::failed(
+            Reason::NoProject,
+            format!(
+                "namespace '{namespace}' is no project's; create the project with: ankka projects create {project}"
+            ),
+        )),
+        (None, _) => Err(Hold::failed(
+            Reason::NoProject,
+            format!(
+                "namespace '{namespace}' is no project's; apply the service to a project, whose namespace is '{}-<project>'",
+                facts.settings.prefix
+            ),
+        )),
+    }
+}
+
+/// Objects that have the name of something the service wants and are somebody else's.
+fn strangers(facts: &Facts<'_>, service: &ValidatedService) -> Vec<String> {
+    let uid = facts.uid();
+    let taken = facts.children.iter().filter(|(kind, seen)| {
+        wants(facts, service, **kind)
+            && !seen.terminating
+            && !seen.owned_by(uid)
+            && !seen.left_by_predecessor(&service.name, uid)
+    });
+    let namespace = facts.namespace();
+    taken
+        .map(|(kind, _)| {
+            let (kind, name) = (kind.word(), kind.name_for(&service.name));
+            format!("a {kind} named '{name}' already exists in '{namespace}' and is not managed by ankka")
+        })
+        .collect()
+}
+
+fn wants(facts: &Facts<'_>, service: &ValidatedService, kind: ChildKind) -> bool {
+    match kind {
+        ChildKind::Service => service.port.is_some(),
+        ChildKind::PodDisruptionBudget => service.instances >= 2 && !facts.service.spec.paused,
+        _ => true,
+    }
+}
+
+/// Makes the children what they should be.
+fn converge(facts: &Facts<'_>, service: &ValidatedService) -> Decision {
+    let uid = facts.uid();
+    let blueprint = blueprint(facts, service);
+    let mut wanted: Vec<_> = objects::children(&blueprint)
+        .into_iter()
+        .map(Some)
+        .collect();
+    let mut actions = Vec::new();
+    let mut waiting = Vec::new();
+    for kind in ChildKind::all() {
+        let child = wanted
+            .iter_mut()
+            .find(|child| child.as_ref().is_some_and(|child| child.kind == kind));
+        let child = child.and_then(Option::take);
+        match (child, facts.children.get(&kind)) {
+            (Some(_), Some(seen)) if is_going(seen, &service.name, uid) => waiting.push(kind),
+            // An instance that started now would hold an identity or settings that are about to go.
+            (Some(_), _)
+                if kind == ChildKind::Deployment
+                    && waiting.iter().any(|kind| is_needed_to_start(*kind)) => {}
+            (Some(child), None) => actions.push(Action::Create(child)),
+            (Some(child), Some(seen)) if !seen.settled(&child) => {
+                actions.push(Action::Update {
+                    uid: seen.uid.clone(),
+                    child,
+                });
+            }
+            (None, Some(seen)) if seen.owned_by(uid) && !seen.terminating => {
+                actions.push(Action::Delete {
+                    kind,
+                    name: kind.name_for(&service.name),
+                    uid: seen.uid.clone(),
+                });
+            }
+            _ => {}
+        }
+    }
+    let status = status::of_running(facts, &blueprint, &actions, &waiting);
+    Decision { actions, status }
+}
+
+/// Whether the object is on its way out: it must be gone before ours can be made.
+fn is_going(seen: &Seen, service: &str, uid: &str) -> bool {
+    seen.terminating || seen.left_by_predecessor(service, uid)
+}
+
+fn is_needed_to_start(kind: ChildKind) -> bool {
+    !matches!(
+        kind,
+        ChildKind::PodDisruptionBudget | ChildKind::Service | ChildKind::Deployment
+    )
+}
+
+/// Leaves everything as it is. Only a pause still takes effect, without rendering anything.
+fn hold_still(facts: &Facts<'_>, hold: &Hold) -> Decision {
+    let deployment = facts.children.get(&ChildKind::Deployment);
+    let ours = deployment.filter(|seen| seen.owned_by(facts.uid()) && !seen.terminating);
+    let running = facts.workload.is_some_and(|workload| workload.desired != 0);
+    let actions = match ours {
+        Some(seen) if facts.service.spec.paused && running => {
+            vec![Action::Scale {
+                name: facts.name().to_owned(),
+                uid: seen.uid.clone(),
+                replicas: 0,
+            }]
+        }
+        _ => Vec::new(),
+    };
+    Decision {
+        actions,
+        status: status::of_held(facts, hold),
+    }
+}
+
+fn blueprint<'a>(facts: &Facts<'a>, service: &'a ValidatedService) -> Blueprint<'a> {
+    let settings = facts.settings;
+    let namespace = facts.namespace();
+    let mut pull_secrets: Vec<String> = Vec::new();
+    let of_project = facts
+        .project
+        .map(|project| project.image_pull_secrets.as_slice())
+        .unwrap_or_default();
+    for name in settings.image_pull_secrets.iter().chain(of_project) {
+        if !pull_secrets.contains(name) {
+            pull_secrets.push(name.clone());
+        }
+    }
+    Blueprint {
+        service,
+        project: names::project_of(&settings.prefix, namespace).unwrap_or_default(),
+        namespace,
+        uid: facts.uid(),
+        generation: facts.service.metadata.generation.unwrap_or_default(),
+        paused: facts.service.spec.paused,
+        restarts: facts.service.spec.restarts,
+        sidecar: settings
+            .sidecar_image
+            .as_deref()
+            .filter(|_| service.hosting != validated::Hosting::Embedded),
+        pull_secrets,
+        progress_deadline_seconds: settings.progress_deadline_seconds,
+    }
 }

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use ankka_crds::AnkkaService;
+use ankka_crds::{AnkkaService, labels};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use crate::{ChildKind, Settings};
+use crate::fields::{self, OwnFields};
+use crate::{Child, ChildKind, Settings};
 
 /// Everything one decision rests on.
 #[derive(Clone, Debug)]
@@ -21,6 +23,27 @@ pub struct Facts<'a> {
     pub workload: Option<&'a WorkloadState>,
     /// The service's pods, those being deleted included.
     pub pods: &'a [PodState],
+}
+
+impl<'a> Facts<'a> {
+    /// The service's name.
+    pub(crate) fn name(&self) -> &'a str {
+        self.service.metadata.name.as_deref().unwrap_or_default()
+    }
+
+    /// The service's namespace.
+    pub(crate) fn namespace(&self) -> &'a str {
+        self.service
+            .metadata
+            .namespace
+            .as_deref()
+            .unwrap_or_default()
+    }
+
+    /// The service's UID.
+    pub(crate) fn uid(&self) -> &'a str {
+        self.service.metadata.uid.as_deref().unwrap_or_default()
+    }
 }
 
 /// What of a project matters to its services.
@@ -45,6 +68,56 @@ pub struct Seen {
     pub foreign: bool,
     /// It is being deleted.
     pub terminating: bool,
+    /// The fields that are still as we wrote them (read from `managedFields`).
+    pub own: OwnFields,
+}
+
+impl Seen {
+    /// What of an object's metadata the decision needs.
+    pub fn of(meta: &ObjectMeta) -> Self {
+        let (own, foreign) = fields::read(meta.managed_fields.as_deref().unwrap_or_default());
+        let controller = meta
+            .owner_references
+            .iter()
+            .flatten()
+            .find(|owner| owner.controller == Some(true));
+        let rendered = meta
+            .annotations
+            .as_ref()
+            .and_then(|annotations| annotations.get(labels::RENDERED));
+        Self {
+            uid: meta.uid.clone().unwrap_or_default(),
+            owner: controller.map(|owner| Owner {
+                kind: owner.kind.clone(),
+                name: owner.name.clone(),
+                uid: owner.uid.clone(),
+            }),
+            rendered: rendered.cloned(),
+            foreign,
+            terminating: meta.deletion_timestamp.is_some(),
+            own,
+        }
+    }
+
+    /// Whether the object is as we last wrote it, and that is what it should be.
+    pub fn settled(&self, child: &Child) -> bool {
+        self.rendered.as_deref() == Some(child.rendered.as_str())
+            && !self.foreign
+            && self.own.hold(&child.body)
+    }
+
+    /// Whether the AnkkaService with this UID controls the object.
+    pub(crate) fn owned_by(&self, uid: &str) -> bool {
+        self.owner.as_ref().is_some_and(|owner| owner.uid == uid)
+    }
+
+    /// Whether an AnkkaService of this name that is gone controls the object: the garbage collector will remove it.
+    pub(crate) fn left_by_predecessor(&self, service: &str, uid: &str) -> bool {
+        let owner = self.owner.as_ref();
+        owner.is_some_and(|owner| {
+            owner.kind == "AnkkaService" && owner.name == service && owner.uid != uid
+        })
+    }
 }
 
 /// The controller owner of an object.
@@ -73,6 +146,9 @@ pub struct WorkloadState {
     pub updated: i32,
     /// `status.readyReplicas`.
     pub ready: i32,
+    /// The last rollout was completed: the reason of the condition `Progressing` is `NewReplicaSetAvailable`. It stays so
+    /// when instances fail later.
+    pub complete: bool,
     /// Message of the condition `Progressing` when its reason is `ProgressDeadlineExceeded`.
     pub deadline_exceeded: Option<String>,
     /// Message of the condition `ReplicaFailure` while it is true, e.g. an exceeded quota.
@@ -92,8 +168,12 @@ pub struct PodState {
     pub ready: bool,
     /// It is being deleted.
     pub terminating: bool,
-    /// Why it is not ready, `Reason: message`, when its node or the scheduler says so.
+    /// Why it is not ready, `Reason: message`, when its node or the scheduler says so. Never a line of a log.
     pub problem: Option<String>,
+    /// All its containers run.
+    pub running: bool,
+    /// How often its containers have ended and were started again, in total.
+    pub restarts: i32,
     /// Digest of the running image of the service's own container, e.g. `sha256:…`.
     pub image_digest: Option<String>,
 }

@@ -3,10 +3,24 @@
 
 pub mod child;
 pub mod decide;
+mod digest;
+pub mod events;
 pub mod facts;
+mod fields;
+mod merge;
+pub mod objects;
+mod pods;
+pub mod report;
 pub mod settings;
+mod status;
+mod text;
+mod workload;
 
 pub use child::{Child, ChildKind};
 pub use decide::{Action, Decision, decide};
-pub use facts::{Facts, PodState, ProjectFacts, Seen, WorkloadState};
+pub use events::{Event, EventType, event};
+pub use facts::{Facts, Owner, PodState, ProjectFacts, Seen, WorkloadState};
+pub use fields::OwnFields;
+pub use merge::{merged, scaled};
+pub use report::{project_with_times, with_times};
 pub use settings::Settings;

@@ -1,0 +1,393 @@
+//! What is said about a service: the documented word, why, and the conditions that every Kubernetes tool reads.
+
+use ankka_crds::resources::{Condition, ProvisioningStatus};
+use ankka_crds::validated::{Database, Storage};
+use ankka_crds::{AnkkaServiceStatus, ValidatedService};
+
+use crate::objects::Blueprint;
+use crate::{Action, ChildKind, Facts, PodState, WorkloadState};
+
+/// Why a service that asks for a bucket gets none.
+pub(crate) const NO_STORE: &str = "the installation has no object store";
+
+/// The documented words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lifecycle {
+    NotDeployed,
+    UpdateInProgress,
+    Ready,
+    PartiallyReady,
+    Unavailable,
+    Failed,
+    Paused,
+}
+
+impl Lifecycle {
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::NotDeployed => "NotDeployed",
+            Self::UpdateInProgress => "UpdateInProgress",
+            Self::Ready => "Ready",
+            Self::PartiallyReady => "PartiallyReady",
+            Self::Unavailable => "Unavailable",
+            Self::Failed => "Failed",
+            Self::Paused => "Paused",
+        }
+    }
+}
+
+/// Reasons of conditions: a closed set, for programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reason {
+    Ready,
+    Paused,
+    UpdateInProgress,
+    WaitingForDeletion,
+    WaitingForObjectStorage,
+    InstancesDown,
+    NotDeployed,
+    DeadlineExceeded,
+    InvalidDescriptor,
+    NoProject,
+    NoSidecarImage,
+    NoObjectStore,
+    NameTaken,
+    Incompatible,
+}
+
+impl Reason {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Ready => "Ready",
+            Self::Paused => "Paused",
+            Self::UpdateInProgress => "UpdateInProgress",
+            Self::WaitingForDeletion => "WaitingForDeletion",
+            Self::WaitingForObjectStorage => "WaitingForObjectStorage",
+            Self::InstancesDown => "InstancesDown",
+            Self::NotDeployed => "NotDeployed",
+            Self::DeadlineExceeded => "DeadlineExceeded",
+            Self::InvalidDescriptor => "InvalidDescriptor",
+            Self::NoProject => "NoProject",
+            Self::NoSidecarImage => "NoSidecarImage",
+            Self::NoObjectStore => "NoObjectStore",
+            Self::NameTaken => "NameTaken",
+            Self::Incompatible => "Incompatible",
+        }
+    }
+}
+
+/// Why nothing is started, and running instances are left alone.
+#[derive(Debug)]
+pub(crate) struct Hold {
+    verdict: Verdict,
+    service: Option<Box<ValidatedService>>,
+}
+
+impl Hold {
+    /// It cannot succeed as things are.
+    pub(crate) fn failed(reason: Reason, detail: impl Into<String>) -> Self {
+        Self {
+            verdict: Verdict::new(Lifecycle::Failed, reason, Some(detail.into())),
+            service: None,
+        }
+    }
+
+    /// The image was built for another platform.
+    pub(crate) fn incompatible(detail: String) -> Self {
+        Self {
+            verdict: Verdict::new(Lifecycle::Unavailable, Reason::Incompatible, Some(detail)),
+            service: None,
+        }
+    }
+
+    /// Something the instances need is being made.
+    pub(crate) fn waiting(reason: Reason) -> Self {
+        Self {
+            verdict: Verdict::new(Lifecycle::UpdateInProgress, reason, None),
+            service: None,
+        }
+    }
+
+    /// The service it is about, where it could be validated.
+    pub(crate) fn about(self, service: ValidatedService) -> Self {
+        Self {
+            service: Some(service),
+            ..self
+        }
+    }
+}
+
+/// The word, for people and for programs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Verdict {
+    lifecycle: Lifecycle,
+    reason: Reason,
+    detail: Option<String>,
+}
+
+impl Verdict {
+    const fn new(lifecycle: Lifecycle, reason: Reason, detail: Option<String>) -> Self {
+        Self {
+            lifecycle,
+            reason,
+            detail,
+        }
+    }
+}
+
+/// The status of a service whose children are being made what they should be.
+pub(crate) fn of_running(
+    facts: &Facts<'_>,
+    blueprint: &Blueprint<'_>,
+    actions: &[Action],
+    waiting: &[ChildKind],
+) -> AnkkaServiceStatus {
+    let verdict = if blueprint.paused {
+        Verdict::new(Lifecycle::Paused, Reason::Paused, None)
+    } else if let Some(kind) = waiting.first() {
+        let name = kind.name_for(&blueprint.service.name);
+        let detail = format!(
+            "waiting for the {} '{name}' of before, which is being deleted, to be gone",
+            kind.word()
+        );
+        Verdict::new(
+            Lifecycle::UpdateInProgress,
+            Reason::WaitingForDeletion,
+            Some(detail),
+        )
+    } else if actions
+        .iter()
+        .any(|action| action.kind() == ChildKind::Deployment)
+    {
+        Verdict::new(Lifecycle::UpdateInProgress, Reason::UpdateInProgress, None)
+    } else {
+        of_workload(facts.workload, facts.pods, blueprint.instances())
+    };
+    let address = blueprint
+        .service
+        .port
+        .map(|port| address(&blueprint.service.name, blueprint.namespace, port));
+    assemble(
+        facts,
+        verdict,
+        blueprint.instances(),
+        Some(blueprint.service),
+        address,
+    )
+}
+
+/// The status of a service of which nothing is started. A pause counts before any failure.
+pub(crate) fn of_held(facts: &Facts<'_>, hold: &Hold) -> AnkkaServiceStatus {
+    let paused = facts.service.spec.paused;
+    let running = facts.workload.map_or(0, |workload| workload.ready);
+    let mut verdict = hold.verdict.clone();
+    if verdict.reason == Reason::Incompatible && running > 0 && !paused {
+        verdict.detail = verdict
+            .detail
+            .map(|detail| format!("{detail}; running instances are left running"));
+    }
+    if paused {
+        verdict = Verdict {
+            lifecycle: Lifecycle::Paused,
+            reason: Reason::Paused,
+            ..verdict
+        };
+    }
+    let service = hold.service.as_deref();
+    let desired = match service {
+        _ if paused => 0,
+        Some(service) => service.instances,
+        None => facts.workload.map_or(0, |workload| workload.desired),
+    };
+    let made = facts
+        .children
+        .get(&ChildKind::Service)
+        .is_some_and(|seen| seen.owned_by(facts.uid()));
+    let address = match service.map(|service| service.port) {
+        _ if !made => None,
+        Some(port) => port.map(|port| address(facts.name(), facts.namespace(), port)),
+        None => old(facts).address,
+    };
+    assemble(facts, verdict, desired, service, address)
+}
+
+/// The documented words, first match wins.
+///
+/// What a Deployment says about an older generation of itself says nothing about this one, so that comes first. A rollout
+/// that a quota holds up completes by itself once there is room: it is in progress however long it takes.
+fn of_workload(workload: Option<&WorkloadState>, pods: &[PodState], instances: i32) -> Verdict {
+    let in_progress = |detail| {
+        Verdict::new(
+            Lifecycle::UpdateInProgress,
+            Reason::UpdateInProgress,
+            detail,
+        )
+    };
+    let Some(workload) = workload else {
+        return in_progress(None);
+    };
+    if workload.observed_generation < workload.generation {
+        return in_progress(None);
+    }
+
+    let newest = newest(pods);
+    let problem = newest
+        .iter()
+        .find_map(|pod| pod.problem.clone())
+        .or_else(|| workload.replica_failure.clone());
+    let overdue = || {
+        problem
+            .clone()
+            .or_else(|| newest.iter().find_map(|pod| pod.overdue_problem()))
+    };
+    if let (Some(message), None) = (&workload.deadline_exceeded, &workload.replica_failure) {
+        let message = if message.is_empty() {
+            "the rollout did not complete within its progress deadline"
+        } else {
+            message
+        };
+        let detail = overdue().unwrap_or_else(|| message.to_owned());
+        return Verdict::new(Lifecycle::Failed, Reason::DeadlineExceeded, Some(detail));
+    }
+    if workload.updated < instances
+        || workload.total > workload.updated
+        || workload.total > instances
+    {
+        return in_progress(problem);
+    }
+    match workload.ready {
+        ready if ready == instances && instances > 0 => {
+            Verdict::new(Lifecycle::Ready, Reason::Ready, None)
+        }
+        // Instances that were never ready and have met no obstacle are starting.
+        _ if !workload.complete && problem.is_none() => in_progress(None),
+        ready if ready > 0 => {
+            Verdict::new(Lifecycle::PartiallyReady, Reason::InstancesDown, overdue())
+        }
+        _ if instances > 0 => {
+            Verdict::new(Lifecycle::Unavailable, Reason::InstancesDown, overdue())
+        }
+        _ => Verdict::new(Lifecycle::NotDeployed, Reason::NotDeployed, None),
+    }
+}
+
+/// The pods of the newest template, oldest first.
+fn newest(pods: &[PodState]) -> Vec<&PodState> {
+    let mut pods: Vec<_> = pods.iter().filter(|pod| !pod.terminating).collect();
+    pods.sort_by(|a, b| (&a.created, &a.name).cmp(&(&b.created, &b.name)));
+    let template = pods.last().map(|pod| pod.template.as_str());
+    pods.retain(|pod| Some(pod.template.as_str()) == template);
+    pods
+}
+
+fn assemble(
+    facts: &Facts<'_>,
+    verdict: Verdict,
+    desired: i32,
+    service: Option<&ValidatedService>,
+    address: Option<String>,
+) -> AnkkaServiceStatus {
+    let old = old(facts);
+    // While instances come and go the digest of before stays: it is said once, when they are there.
+    let image_digest = match verdict.lifecycle {
+        Lifecycle::Ready | Lifecycle::PartiallyReady => newest(facts.pods)
+            .iter()
+            .rev()
+            .filter(|pod| pod.ready)
+            .find_map(|pod| pod.image_digest.clone()),
+        _ => old.image_digest,
+    };
+    let (database, object_storage) = match service {
+        None => (old.database, old.object_storage),
+        Some(service) => (
+            database(service),
+            object_storage(service, facts.settings.installation.store.is_some()),
+        ),
+    };
+    let generation = facts.service.metadata.generation;
+    let conditions = conditions(&verdict, object_storage.as_ref(), generation);
+    AnkkaServiceStatus {
+        observed_generation: generation,
+        lifecycle: Some(verdict.lifecycle.word().to_owned()),
+        detail: verdict.detail,
+        ready_instances: facts
+            .workload
+            .map_or(0, |workload| i64::from(workload.ready)),
+        desired_instances: i64::from(desired),
+        address,
+        image_digest,
+        database,
+        object_storage,
+        conditions,
+    }
+}
+
+fn old(facts: &Facts<'_>) -> AnkkaServiceStatus {
+    facts.service.status.clone().unwrap_or_default()
+}
+
+fn address(service: &str, namespace: &str, port: u16) -> String {
+    format!("http://{service}.{namespace}.svc.cluster.local:{port}")
+}
+
+fn database(service: &ValidatedService) -> Option<ProvisioningStatus> {
+    (service.database == Database::Supplied).then(|| ProvisioningStatus {
+        phase: "supplied".to_owned(),
+        detail: None,
+    })
+}
+
+fn object_storage(service: &ValidatedService, has_store: bool) -> Option<ProvisioningStatus> {
+    let (phase, detail) = match service.storage {
+        Storage::None => return None,
+        Storage::Supplied => ("supplied", None),
+        Storage::Provisioned { .. } if has_store => ("waiting for object storage", None),
+        Storage::Provisioned { .. } => (
+            "object storage provisioning failed",
+            Some(NO_STORE.to_owned()),
+        ),
+    };
+    Some(ProvisioningStatus {
+        phase: phase.to_owned(),
+        detail,
+    })
+}
+
+/// `Ready` always; `Reconciling` and `Stalled` only while they are true.
+fn conditions(
+    verdict: &Verdict,
+    storage: Option<&ProvisioningStatus>,
+    generation: Option<i64>,
+) -> Vec<Condition> {
+    let message = verdict.detail.clone().unwrap_or_default();
+    let condition = |type_: &str, status: &str, reason: Reason, message: String| Condition {
+        type_: type_.to_owned(),
+        status: status.to_owned(),
+        reason: reason.word().to_owned(),
+        message,
+        observed_generation: generation,
+        last_transition_time: String::new(),
+    };
+    let stuck = verdict.lifecycle == Lifecycle::Failed || verdict.reason == Reason::Incompatible;
+    let (ready, also) = match verdict.lifecycle {
+        Lifecycle::Ready | Lifecycle::Paused => ("True", None),
+        _ if stuck => ("False", Some("Stalled")),
+        Lifecycle::UpdateInProgress => ("Unknown", Some("Reconciling")),
+        _ => ("False", Some("Reconciling")),
+    };
+    let mut conditions = vec![condition("Ready", ready, verdict.reason, message.clone())];
+    conditions.extend(also.map(|type_| condition(type_, "True", verdict.reason, message)));
+    if let Some(storage) = storage.filter(|storage| storage.phase != "supplied") {
+        let (status, reason) = match storage.detail {
+            Some(_) => ("False", Reason::NoObjectStore),
+            None => ("Unknown", Reason::WaitingForObjectStorage),
+        };
+        conditions.push(condition(
+            "StorageReady",
+            status,
+            reason,
+            storage.detail.clone().unwrap_or_default(),
+        ));
+    }
+    conditions
+}

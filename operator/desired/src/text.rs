@@ -1,0 +1,24 @@
+//! Words of status and events.
+
+/// Longest detail, in bytes: what a node or a quota says can be arbitrarily long.
+const DETAIL_LIMIT: usize = 1024;
+
+/// `Reason: message`, or the reason alone.
+pub(crate) fn reason(reason: &str, message: Option<&str>) -> String {
+    match message.map(str::trim).filter(|message| !message.is_empty()) {
+        Some(message) => cut(&format!("{reason}: {message}"), DETAIL_LIMIT),
+        None => reason.to_owned(),
+    }
+}
+
+/// The text, or as much of it as fits into `limit` bytes with an ellipsis.
+pub(crate) fn cut(text: &str, limit: usize) -> String {
+    if text.len() <= limit {
+        return text.to_owned();
+    }
+    let end = (0..=limit - '…'.len_utf8())
+        .rev()
+        .find(|end| text.is_char_boundary(*end))
+        .unwrap_or(0);
+    format!("{}…", &text[..end])
+}
