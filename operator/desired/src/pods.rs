@@ -3,12 +3,13 @@
 //! `terminated.message` is never read: with `FallbackToLogsOnError` it holds the end of the log, and what a program logs is
 //! not the platform's to publish.
 
+use ankka_crds::names::SERVICE_CONTAINER;
 use k8s_openapi::api::core::v1::{
     ContainerState, ContainerStateTerminated, ContainerStatus, Pod, PodStatus,
 };
 
 use crate::PodState;
-use crate::objects::{MANAGEMENT_PORT, READY_PATH, SERVICE_CONTAINER};
+use crate::objects::{MANAGEMENT_PORT, READY_PATH};
 use crate::text;
 
 impl PodState {

@@ -111,7 +111,7 @@ impl Hold {
     /// The service it is about, where it could be validated.
     pub(crate) fn about(self, service: ValidatedService) -> Self {
         Self {
-            service: Some(service),
+            service: Some(Box::new(service)),
             ..self
         }
     }

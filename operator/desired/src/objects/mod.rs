@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use crate::{Child, ChildKind};
 
-pub(crate) use pod::{MANAGEMENT_PORT, READY_PATH, SERVICE_CONTAINER};
+pub(crate) use pod::{MANAGEMENT_PORT, READY_PATH};
 
 /// What is rendered: a service that cannot be wrong, and what commands and the installation have set beside it.
 #[derive(Clone, Debug)]

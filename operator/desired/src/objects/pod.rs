@@ -1,6 +1,7 @@
 //! The pod template: one instance. It is the same for every number of instances and every generation, so that only a change
 //! to what an instance runs rolls.
 
+use ankka_crds::names::{SERVICE_CONTAINER, SIDECAR_CONTAINER};
 use k8s_openapi::api::core::v1::{
     Container, ContainerPort, EnvVar, HTTPGetAction, Lifecycle, LifecycleHandler,
     LocalObjectReference, PodSpec, PodTemplateSpec, Probe, ResourceRequirements, SleepAction,
@@ -12,11 +13,6 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::{Blueprint, environment, labels};
 use crate::ChildKind;
-
-/// The container with the user's own program.
-pub(crate) const SERVICE_CONTAINER: &str = "service";
-/// The container with our sidecar, beside a process.
-const SIDECAR_CONTAINER: &str = "sidecar";
 
 /// Name of the port that serves HTTP.
 pub(super) const HTTP_PORT: &str = "http";
