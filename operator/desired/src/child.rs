@@ -4,6 +4,7 @@ use ankka_crds::{labels, names};
 use serde_json::Value;
 
 use crate::digest;
+pub use crate::merge::{merged, scaled};
 
 /// Kinds of children, in the order in which they are made: what a workload needs comes before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

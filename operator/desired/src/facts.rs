@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use ankka_crds::{AnkkaService, labels};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde_json::Value;
 
 use crate::fields::{self, OwnFields};
 use crate::{Child, ChildKind, Settings};
@@ -101,9 +102,11 @@ impl Seen {
 
     /// Whether the object is as we last wrote it, and that is what it should be.
     pub fn settled(&self, child: &Child) -> bool {
-        self.rendered.as_deref() == Some(child.rendered.as_str())
-            && !self.foreign
-            && self.own.hold(&child.body)
+        self.is_as_written(&child.rendered, &child.body)
+    }
+
+    pub(crate) fn is_as_written(&self, rendered: &str, body: &Value) -> bool {
+        self.rendered.as_deref() == Some(rendered) && !self.foreign && self.own.hold(body)
     }
 
     /// Whether the AnkkaService with this UID controls the object.
