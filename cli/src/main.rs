@@ -1,2 +1,28 @@
-//! x
-fn main() {}
+//! The `ankka` command. `args` says what can be asked, each file of `commands` does one thing, `cluster` talks to Kubernetes,
+//! `wait` follows a rollout, and `show` lays out what is printed.
+
+mod args;
+mod cluster;
+mod commands;
+mod duration;
+mod error;
+mod input;
+mod locate;
+mod output;
+mod settings;
+mod show;
+mod wait;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = args::parse();
+    let json = cli.command.json();
+    match commands::run(cli) {
+        Ok(exit) => exit.into(),
+        Err(error) => {
+            output::error(&error, json);
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! The command line: argument types only.
+
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+
+use crate::commands::{completion, config, man, projects, reference, services, version};
+use crate::output::Format;
+
+/// Runs services on Kubernetes from their descriptors.
+#[derive(Parser)]
+#[command(
+    name = "ankka",
+    version,
+    propagate_version = false,
+    disable_help_subcommand = true
+)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Which cluster and which project.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct Global {
+    /// The project; saved with `ankka config set project <PROJECT>`
+    #[arg(
+        short,
+        long,
+        global = true,
+        env = "ANKKA_PROJECT",
+        hide_env_values = true,
+        value_name = "PROJECT",
+        help_heading = "Global options"
+    )]
+    pub(crate) project: Option<String>,
+
+    /// Context of the kubeconfig to use instead of the current one
+    #[arg(
+        long,
+        global = true,
+        value_name = "CONTEXT",
+        help_heading = "Global options"
+    )]
+    pub(crate) context: Option<String>,
+
+    /// Kubeconfig file to use instead of KUBECONFIG or ~/.kube/config
+    #[arg(
+        long,
+        global = true,
+        value_name = "FILE",
+        help_heading = "Global options"
+    )]
+    pub(crate) kubeconfig: Option<std::path::PathBuf>,
+}
+
+/// The commands.
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Validates, applies, shows and deletes services
+    #[command(subcommand, visible_alias = "service")]
+    Services(services::Command),
+    /// Creates, shows and deletes projects
+    #[command(subcommand, visible_alias = "project")]
+    Projects(projects::Command),
+    /// Saves the project and the namespace prefix
+    #[command(subcommand)]
+    Config(config::Command),
+    /// Shows the version of this command and of the platform
+    Version(version::VersionArgs),
+    /// Prints a completion script for a shell
+    Completion(completion::CompletionArgs),
+    /// Writes the manual pages into a directory
+    Man(man::ManArgs),
+    /// Prints the command reference as Markdown
+    #[command(hide = true)]
+    Reference(reference::ReferenceArgs),
+}
+
+impl Command {
+    /// Whether errors are JSON too.
+    pub(crate) fn json(&self) -> bool {
+        match self {
+            Self::Services(command) => command.json(),
+            Self::Projects(command) => command.json(),
+            Self::Config(command) => command.json(),
+            Self::Version(args) => args.output.json(),
+            Self::Completion(_) | Self::Man(_) | Self::Reference(_) => false,
+        }
+    }
+}
+
+/// How the result is printed.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub(crate) struct OutputArgs {
+    /// How the result is printed
+    #[arg(
+        short,
+        long = "output",
+        value_enum,
+        default_value_t,
+        value_name = "FORMAT"
+    )]
+    pub(crate) output: Format,
+}
+
+impl OutputArgs {
+    /// Whether errors are JSON too.
+    pub(crate) fn json(self) -> bool {
+        self.output == Format::Json
+    }
+}
+
+/// The command as clap knows it, under the name it was called by: kubectl finds a plugin by the name `kubectl-ankka`.
+pub(crate) fn command() -> clap::Command {
+    let called = std::env::args_os().next().and_then(|path| {
+        Some(
+            std::path::Path::new(&path)
+                .file_stem()?
+                .to_string_lossy()
+                .into_owned(),
+        )
+    });
+    let command = Cli::command();
+    match called.as_deref() {
+        Some("kubectl-ankka") => command.bin_name("kubectl ankka"),
+        _ => command.bin_name("ankka"),
+    }
+}
+
+/// Reads the command line; on a bad one, says so and ends the process with status 2.
+pub(crate) fn parse() -> Cli {
+    let mut command = command();
+    let matches = command.get_matches_mut();
+    Cli::from_arg_matches(&matches).unwrap_or_else(|bad| bad.format(&mut command).exit())
+}

@@ -1,0 +1,268 @@
+//! Storing a service: one server-side apply of `spec.service`, and what it did.
+//!
+//! One request tells which of three things happened, without reading the object first:
+//! * *created*: the server answers 201;
+//! * *unchanged*: the time in our entry of `managedFields` is older than the request (an apply that changes nothing leaves
+//!   it alone), or the controller has already reported on this generation, which it cannot have done for one just made;
+//! * *configured*: otherwise.
+
+use ankka_crds::{AnkkaService, GROUP, ServiceSpec, VERSION, labels};
+use jiff::{SignedDuration, Timestamp};
+use kube::api::{Patch, PatchParams, ValidationDirective};
+use kube::client::Body;
+use kube::core::{Request, Status};
+use kube::{Resource, ResourceExt};
+use serde_json::json;
+
+use super::{Attempt, Cluster, Subject, explain};
+use crate::error::Error;
+use crate::output;
+use crate::settings::Project;
+
+/// A service as stored, and how it got there.
+pub(crate) struct Applied {
+    /// What the server holds now.
+    pub(crate) service: AnkkaService,
+    /// What the request did.
+    pub(crate) change: Change,
+    /// The server's time when it answered.
+    pub(crate) at: Timestamp,
+}
+
+/// What a request did to a service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// It was not there before.
+    Created,
+    /// It is different now.
+    Configured,
+    /// It was like this before.
+    Unchanged,
+}
+
+impl Change {
+    /// The word kubectl has for it.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Created => "created",
+            Self::Configured => "configured",
+            Self::Unchanged => "unchanged",
+        }
+    }
+}
+
+impl Cluster {
+    /// Stores the descriptor's `service` object, taking it over from whoever else wrote it and saying so. Commands' fields
+    /// stay as they are. `dry_run` lets the server do everything but store it.
+    pub(crate) async fn apply(
+        &self,
+        project: &Project,
+        name: &str,
+        service: &ServiceSpec,
+        dry_run: bool,
+    ) -> Result<Applied, Error> {
+        let mut params = PatchParams {
+            dry_run,
+            field_validation: Some(ValidationDirective::Strict),
+            ..PatchParams::apply(labels::CLI_MANAGER)
+        };
+        let body = json!({
+            "apiVersion": format!("{GROUP}/{VERSION}"),
+            "kind": AnkkaService::kind(&()),
+            "metadata": { "name": name },
+            "spec": { "service": service },
+        });
+        match self.patch(project, name, &params, &body).await? {
+            Ok(applied) => Ok(applied),
+            Err(conflict) => {
+                for manager in other_managers(&conflict) {
+                    output::warning(&format!("took over from '{manager}'"));
+                }
+                params.force = true;
+                self.patch(project, name, &params, &body)
+                    .await?
+                    .map_err(|status| {
+                        explain::refused(
+                            Attempt {
+                                verb: "apply",
+                                subject: Subject::Service(name, project),
+                            },
+                            &status,
+                        )
+                    })
+            }
+        }
+    }
+
+    /// One request; a conflict with other managers is an answer of its own.
+    async fn patch(
+        &self,
+        project: &Project,
+        name: &str,
+        params: &PatchParams,
+        body: &serde_json::Value,
+    ) -> Result<Result<Applied, Box<Status>>, Error> {
+        let attempt = Attempt {
+            verb: "apply",
+            subject: Subject::Service(name, project),
+        };
+        let failed = |cause| self.explain(attempt, cause);
+        let request = Request::new(AnkkaService::url_path(&(), Some(&project.namespace)))
+            .patch(name, params, &Patch::Apply(body))
+            .map_err(|cause| failed(kube::Error::BuildRequest(cause)))?;
+        let sent = Timestamp::now();
+        let response = self
+            .client
+            .send(request.map(Body::from))
+            .await
+            .map_err(failed)?;
+        let took = Timestamp::now().duration_since(sent);
+        let (head, body) = response.into_parts();
+        let text = body.collect_bytes().await.map_err(failed)?;
+        for text in head
+            .headers
+            .get_all("warning")
+            .iter()
+            .filter_map(|value| warning_text(value.to_str().ok()?))
+        {
+            output::warning(&text);
+        }
+        if !head.status.is_success() {
+            let status: Status = serde_json::from_slice(&text).unwrap_or_else(|_| {
+                Status::failure(String::from_utf8_lossy(&text).trim(), "")
+                    .with_code(head.status.as_u16())
+            });
+            let conflict = status.code == 409 && !other_managers(&status).is_empty();
+            return if conflict {
+                Ok(Err(Box::new(status)))
+            } else {
+                Err(explain::refused(attempt, &status))
+            };
+        }
+        let service: AnkkaService = serde_json::from_slice(&text)
+            .map_err(|cause| failed(kube::Error::SerdeError(cause)))?;
+        let at = head
+            .headers
+            .get("date")
+            .and_then(|date| {
+                jiff::fmt::rfc2822::DateTimeParser::new()
+                    .parse_timestamp(date.to_str().ok()?)
+                    .ok()
+            })
+            .unwrap_or_else(Timestamp::now);
+        let change = if head.status.as_u16() == 201 {
+            Change::Created
+        } else {
+            change(&service, at - took)
+        };
+        Ok(Ok(Applied {
+            service,
+            change,
+            at,
+        }))
+    }
+}
+
+/// Whether a request that the server got at `since` or later changed the service.
+fn change(service: &AnkkaService, since: Timestamp) -> Change {
+    let reported = service
+        .status
+        .as_ref()
+        .and_then(|status| status.observed_generation);
+    if reported.is_some() && reported >= service.metadata.generation {
+        return Change::Unchanged;
+    }
+    let written = service
+        .managed_fields()
+        .iter()
+        .find(|entry| {
+            entry.manager.as_deref() == Some(labels::CLI_MANAGER)
+                && entry.operation.as_deref() == Some("Apply")
+        })
+        .and_then(|entry| entry.time.as_ref());
+    // Both times are cut to whole seconds.
+    match written {
+        Some(time) if time.0 + SignedDuration::from_secs(2) <= since => Change::Unchanged,
+        _ => Change::Configured,
+    }
+}
+
+/// The managers a conflict names, each once.
+fn other_managers(status: &Status) -> Vec<String> {
+    let mut managers: Vec<String> = status
+        .details
+        .iter()
+        .flat_map(|details| &details.causes)
+        .filter(|cause| cause.reason == "FieldManagerConflict")
+        .filter_map(|cause| Some(cause.message.split('"').nth(1)?.to_owned()))
+        .collect();
+    managers.sort();
+    managers.dedup();
+    managers
+}
+
+/// The text of a `Warning` header: `299 - "text"`.
+fn warning_text(header: &str) -> Option<String> {
+    let quoted = header.splitn(3, ' ').nth(2)?;
+    Some(
+        quoted
+            .trim()
+            .strip_prefix('"')?
+            .strip_suffix('"')?
+            .replace("\\\"", "\"")
+            .replace("\\\\", "\\"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stored(time: &str, generation: i64, observed: Option<i64>) -> AnkkaService {
+        serde_json::from_value(json!({
+            "metadata": {
+                "name": "cart",
+                "generation": generation,
+                "managedFields": [{ "manager": "ankka", "operation": "Apply", "time": time }],
+            },
+            "spec": { "service": { "image": "i:1" } },
+            "status": { "observedGeneration": observed, "readyInstances": 0, "desiredInstances": 1 },
+        }))
+        .expect("is a service")
+    }
+
+    #[test]
+    fn an_entry_older_than_the_request_was_not_written_by_it() {
+        let since: Timestamp = "2026-11-30T12:00:10.5Z".parse().expect("is a time");
+        assert_eq!(
+            change(&stored("2026-11-30T12:00:08Z", 2, Some(1)), since),
+            Change::Unchanged
+        );
+        assert_eq!(
+            change(&stored("2026-11-30T12:00:10Z", 2, Some(1)), since),
+            Change::Configured
+        );
+        assert_eq!(
+            change(&stored("2026-11-30T12:00:10Z", 2, None), since),
+            Change::Configured
+        );
+    }
+
+    #[test]
+    fn a_generation_already_reported_on_is_not_new() {
+        let since: Timestamp = "2026-11-30T12:00:10Z".parse().expect("is a time");
+        assert_eq!(
+            change(&stored("2026-11-30T12:00:10Z", 2, Some(2)), since),
+            Change::Unchanged
+        );
+    }
+
+    #[test]
+    fn warnings_are_read_as_the_server_quotes_them() {
+        assert_eq!(
+            warning_text(r#"299 - "an \"even\" number""#).as_deref(),
+            Some("an \"even\" number")
+        );
+        assert_eq!(warning_text("garbage"), None);
+    }
+}

@@ -1,0 +1,109 @@
+//! `ankka projects`.
+
+mod create;
+mod delete;
+mod get;
+mod list;
+
+use ankka_crds::{AnkkaProject, names};
+use clap::Subcommand;
+use kube::ResourceExt;
+use serde::Serialize;
+
+use super::online;
+use crate::args::Global;
+use crate::error::Outcome;
+
+/// The commands.
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Creates a project and its namespace
+    Create(create::CreateArgs),
+    /// Shows all projects
+    #[command(visible_alias = "ls")]
+    List(list::ListArgs),
+    /// Shows one project
+    Get(get::GetArgs),
+    /// Deletes a project that holds nothing
+    Delete(delete::DeleteArgs),
+}
+
+impl Command {
+    /// Whether errors are JSON too.
+    pub(crate) fn json(&self) -> bool {
+        match self {
+            Self::Create(args) => args.output.json(),
+            Self::List(args) => args.output.json(),
+            Self::Get(args) => args.output.json(),
+            Self::Delete(args) => args.output.json(),
+        }
+    }
+}
+
+/// Does what was asked.
+pub(crate) fn run(command: Command, global: &Global) -> Outcome {
+    match command {
+        Command::Create(args) => online(create::create(args, global)),
+        Command::List(args) => online(list::list(args, global)),
+        Command::Get(args) => online(get::get(args, global)),
+        Command::Delete(args) => online(delete::delete(args, global)),
+    }
+}
+
+/// One project as members read it. Its fields are the output of `-o json`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ProjectView {
+    name: String,
+    namespace: String,
+    /// Whether services can be applied.
+    ready: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    location: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    image_pull_secrets: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<String>,
+}
+
+impl ProjectView {
+    fn of(project: &AnkkaProject, prefix: &str) -> Self {
+        let name = project.name_any();
+        let status = project.status.clone().unwrap_or_default();
+        let reported = status
+            .observed_generation
+            .is_some_and(|observed| Some(observed) >= project.metadata.generation);
+        let ready = reported && holds(project, "Ready");
+        Self {
+            namespace: status
+                .namespace
+                .unwrap_or_else(|| names::namespace(prefix, &name)),
+            name,
+            ready,
+            location: project.spec.location.clone(),
+            image_pull_secrets: project.spec.image_pull_secrets.clone(),
+            detail: if reported {
+                status.detail
+            } else {
+                Some("no operator has reported on this project".to_owned())
+            },
+        }
+    }
+
+    fn reference(&self) -> String {
+        format!("project/{}", self.name)
+    }
+
+    fn ready(&self) -> &'static str {
+        if self.ready { "yes" } else { "no" }
+    }
+}
+
+/// Whether a condition is true.
+fn holds(project: &AnkkaProject, condition: &str) -> bool {
+    project
+        .status
+        .iter()
+        .flat_map(|status| &status.conditions)
+        .any(|found| found.type_ == condition && found.status == "True")
+}

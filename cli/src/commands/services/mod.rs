@@ -1,0 +1,71 @@
+//! `ankka services`.
+
+mod apply;
+mod delete;
+mod get;
+mod list;
+mod render;
+mod validate;
+
+use ankka_crds::{Context, ServiceSpec};
+use clap::Subcommand;
+
+use super::online;
+use crate::args::Global;
+use crate::error::{Error, Outcome};
+
+/// The commands.
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Checks a descriptor without a cluster
+    Validate(validate::ValidateArgs),
+    /// Prints the Kubernetes resource of a descriptor, for GitOps
+    Render(render::RenderArgs),
+    /// Creates or changes a service from a descriptor
+    Apply(apply::ApplyArgs),
+    /// Shows one service
+    Get(get::GetArgs),
+    /// Shows all services of the project
+    #[command(visible_alias = "ls")]
+    List(list::ListArgs),
+    /// Deletes a service and keeps its data
+    Delete(delete::DeleteArgs),
+}
+
+impl Command {
+    /// Whether errors are JSON too.
+    pub(crate) fn json(&self) -> bool {
+        match self {
+            Self::Validate(args) => args.json(),
+            Self::Render(args) => args.json(),
+            Self::Apply(args) => args.output.json(),
+            Self::Get(args) => args.output.json(),
+            Self::List(args) => args.output.json(),
+            Self::Delete(args) => args.output.json(),
+        }
+    }
+}
+
+/// Does what was asked.
+pub(crate) fn run(command: Command, global: &Global) -> Outcome {
+    match command {
+        Command::Validate(args) => validate::validate(&args, global),
+        Command::Render(args) => render::render(&args, global),
+        Command::Apply(args) => online(apply::apply(args, global)),
+        Command::Get(args) => online(get::get(args, global)),
+        Command::List(args) => online(list::list(args, global)),
+        Command::Delete(args) => online(delete::delete(args, global)),
+    }
+}
+
+/// Checks the name of a service on the command line by the descriptor's own rule.
+fn checked(name: &str) -> Result<(), Error> {
+    let Err(problems) = ankka_crds::validate(name, &ServiceSpec::default(), Context::default())
+    else {
+        return Ok(());
+    };
+    problems
+        .into_iter()
+        .find(|problem| problem.path == "name")
+        .map_or(Ok(()), |problem| Err(Error::new(problem.message)))
+}

@@ -1,0 +1,125 @@
+//! `ankka version`.
+
+use std::time::Duration;
+
+use ankka_crds::labels;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::{Api, ResourceExt};
+use serde::Serialize;
+
+use crate::args::{Global, OutputArgs};
+use crate::cluster::Cluster;
+use crate::error::{Exit, Outcome};
+use crate::output::{self, Format};
+use crate::show::lines;
+
+/// This command's version.
+const CLIENT: &str = env!("CARGO_PKG_VERSION");
+/// The definition that carries the platform's version.
+const DEFINITION: &str = "ankkaservices.ankka.dev";
+/// How long the cluster may take to answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Shows the version of this command and of the platform in the cluster.
+#[derive(clap::Args)]
+pub(crate) struct VersionArgs {
+    /// Show this command's version only
+    #[arg(long)]
+    client: bool,
+
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// The answer for programs.
+#[derive(Serialize)]
+struct Versions {
+    client: &'static str,
+    /// Null when no platform was found.
+    platform: Option<String>,
+}
+
+/// Shows both versions, and warns when they are apart.
+pub(crate) async fn version(args: VersionArgs, global: &Global) -> Outcome {
+    let platform = if args.client {
+        None
+    } else {
+        match tokio::time::timeout(PATIENCE, platform(global)).await {
+            Ok(Ok(version)) => Some(version),
+            Ok(Err(why)) => {
+                output::note(&format!("note: the platform's version is not known: {why}"));
+                None
+            }
+            Err(_) => {
+                output::note(
+                    "note: the platform's version is not known: the cluster did not answer",
+                );
+                None
+            }
+        }
+    };
+    if let Some(platform) = &platform
+        && apart(CLIENT, platform)
+    {
+        output::warning(&format!(
+            "this command is {CLIENT} and the platform is {platform}: use the version that comes with the platform"
+        ));
+    }
+    let versions = Versions {
+        client: CLIENT,
+        platform,
+    };
+    match args.output.output {
+        Format::Json => output::json(&versions)?,
+        Format::Yaml => output::yaml(&versions)?,
+        Format::Name => output::data(CLIENT)?,
+        Format::Table | Format::Wide => {
+            let mut pairs = vec![("client", CLIENT.to_owned())];
+            pairs.extend(versions.platform.map(|version| ("platform", version)));
+            output::data(&lines::aligned(&pairs))?;
+        }
+    }
+    Ok(Exit::Success)
+}
+
+/// The platform's version, from the annotation its chart leaves.
+async fn platform(global: &Global) -> Result<String, String> {
+    let cluster = Cluster::connect(global)
+        .await
+        .map_err(|error| error.message)?;
+    let definitions: Api<CustomResourceDefinition> = Api::all(cluster.client());
+    let definition = match definitions.get_metadata_opt(DEFINITION).await {
+        Ok(Some(definition)) => definition,
+        Ok(None) => return Err("the ankka chart is not installed in this cluster".to_owned()),
+        Err(cause) => return Err(cluster.unreachable(cause).message),
+    };
+    definition
+        .annotations()
+        .get(labels::PLATFORM_VERSION)
+        .cloned()
+        .ok_or_else(|| format!("the definition of {DEFINITION} does not say it"))
+}
+
+/// Whether two versions differ in more than the patch.
+fn apart(client: &str, platform: &str) -> bool {
+    let minor = |version: &str| {
+        version
+            .splitn(3, '.')
+            .take(2)
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    minor(client) != minor(platform)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::apart;
+
+    #[test]
+    fn only_the_patch_may_differ() {
+        assert!(!apart("0.2.0", "0.2.7"));
+        assert!(apart("0.2.0", "0.3.0"));
+        assert!(apart("0.2.0", "1.2.0"));
+    }
+}

@@ -1,0 +1,180 @@
+//! Whether a rollout is done, may still come, or cannot succeed. Pure.
+
+use ankka_crds::{AnkkaService, AnkkaServiceStatus};
+use jiff::Timestamp;
+
+use super::instance::{Instance, Trouble};
+
+/// The crash after which waiting ends.
+const LAST_CRASH: i32 = 3;
+
+/// What is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Target {
+    /// The generation to become ready.
+    pub(crate) generation: i64,
+    /// When it was stored, when this changed something: older instances are not of it.
+    pub(crate) since: Option<Timestamp>,
+}
+
+/// What becomes of a rollout.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// The service is ready.
+    Ready,
+    /// The service is paused, as it was before.
+    Paused,
+    /// It cannot succeed without another change, and why.
+    Hopeless(String),
+    /// It may still come, and what it waits for.
+    Waiting(String),
+}
+
+/// Judges a rollout by what the platform says and what the instances say.
+pub(crate) fn judge(target: Target, service: &AnkkaService, instances: &[Instance]) -> Verdict {
+    let status = service.status.clone().unwrap_or_default();
+    let confirmed = status
+        .observed_generation
+        .is_some_and(|observed| observed >= target.generation);
+    if confirmed {
+        match status.lifecycle.as_deref() {
+            Some("Ready") => return Verdict::Ready,
+            Some("Paused") => return Verdict::Paused,
+            _ => {}
+        }
+        if let Some(why) = stalled(&status) {
+            return Verdict::Hopeless(why);
+        }
+    }
+    let current = current(target, instances);
+    if let Some(why) = current.iter().find_map(|instance| hopeless(instance)) {
+        return Verdict::Hopeless(why);
+    }
+    if !confirmed {
+        return Verdict::Waiting(format!(
+            "no operator has reported on generation {}",
+            target.generation
+        ));
+    }
+    Verdict::Waiting(
+        status
+            .detail
+            .or_else(|| first_trouble(&current))
+            .unwrap_or_else(|| {
+                format!(
+                    "{} of {} instances are ready",
+                    status.ready_instances, status.desired_instances
+                )
+            }),
+    )
+}
+
+fn first_trouble(instances: &[&Instance]) -> Option<String> {
+    instances
+        .iter()
+        .find(|instance| !instance.ready)
+        .map(|instance| format!("{}: {}", instance.name, instance.text()))
+}
+
+/// Why the platform itself has given up, when it has.
+fn stalled(status: &AnkkaServiceStatus) -> Option<String> {
+    let stalled = status
+        .conditions
+        .iter()
+        .find(|condition| condition.type_ == "Stalled" && condition.status == "True")?;
+    let message = Some(stalled.message.clone()).filter(|message| !message.is_empty());
+    Some(
+        status
+            .detail
+            .clone()
+            .or(message)
+            .unwrap_or_else(|| stalled.reason.clone()),
+    )
+}
+
+/// The instances of the generation that is waited for: those made since it was stored or, when nothing was changed, those of
+/// the newest template.
+pub(crate) fn current(target: Target, instances: &[Instance]) -> Vec<&Instance> {
+    let newest = instances
+        .iter()
+        .max_by_key(|instance| instance.created)
+        .map(|instance| &instance.template);
+    instances
+        .iter()
+        .filter(|instance| !instance.terminating)
+        .filter(|instance| match target.since {
+            Some(since) => instance.created.is_some_and(|created| created >= since),
+            None => Some(&instance.template) == newest,
+        })
+        .collect()
+}
+
+/// Why an instance will never be ready, when it will not.
+fn hopeless(instance: &Instance) -> Option<String> {
+    if instance.ready {
+        return None;
+    }
+    let trouble = instance.trouble.as_ref();
+    let words = instance.last_words.as_deref().unwrap_or_default();
+    let why = match trouble {
+        Some(trouble) if never_pulled(trouble) => trouble.to_string(),
+        Some(trouble) if wrong_architecture(&trouble.message) || wrong_architecture(words) => {
+            format!("the image is built for another architecture ({trouble})")
+        }
+        _ if instance.crashes >= LAST_CRASH => {
+            let trouble = trouble
+                .map(|trouble| format!(": {}", trouble.message))
+                .unwrap_or_default();
+            format!("crashed {} times{trouble}", instance.crashes)
+        }
+        _ => return None,
+    };
+    Some(format!("{}: {why}", instance.name))
+}
+
+/// The image's name is refused, or the registry was asked and has answered no.
+fn never_pulled(
+    Trouble {
+        reason, message, ..
+    }: &Trouble,
+) -> bool {
+    // The registry was not reached, or is busy: nobody has said no.
+    const LATER: [&str; 9] = [
+        "dial tcp",
+        "no such host",
+        "i/o timeout",
+        "connection refused",
+        "connection reset",
+        "deadline exceeded",
+        "toomanyrequests",
+        "too many requests",
+        "server error",
+    ];
+    const NEVER: [&str; 10] = [
+        "not found",
+        "manifest unknown",
+        "name unknown",
+        "does not exist",
+        "forbidden",
+        "unauthorized",
+        "authorization failed",
+        "access denied",
+        "no match for platform",
+        "no matching manifest",
+    ];
+    let message = message.to_lowercase();
+    let says = |words: &[&str]| words.iter().any(|word| message.contains(word));
+    match reason.as_str() {
+        "InvalidImageName" => true,
+        "ErrImagePull" | "ImagePullBackOff" => says(&NEVER) && !says(&LATER),
+        _ => false,
+    }
+}
+
+fn wrong_architecture(text: &str) -> bool {
+    text.contains("exec format error")
+}
+
+#[cfg(test)]
+#[path = "judge_tests.rs"]
+mod tests;
