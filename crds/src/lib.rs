@@ -2,6 +2,8 @@
 //! controllers. No client, no clock and no I/O in here.
 
 pub mod compat;
+#[cfg(feature = "corpus")]
+pub mod corpus;
 pub mod descriptor;
 pub mod labels;
 pub mod names;
