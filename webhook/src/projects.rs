@@ -1,0 +1,203 @@
+//! Whether an AnkkaProject may be stored.
+
+use ankka_crds::{
+    Problem, project,
+    resources::{AnkkaProjectSpec, Subject},
+};
+
+use crate::{
+    review::{Operation, Request, Verdict},
+    services::changed,
+};
+
+/// Judges one request. `prefix` is the prefix of project namespaces, `own_namespace` the release's own namespace.
+///
+/// The id is judged on create only: it never changes, and a project stored under older rules stays usable.
+pub fn judge(request: &Request<AnkkaProjectSpec>, prefix: &str, own_namespace: &str) -> Verdict {
+    let Some(new) = changed(request) else {
+        return Verdict::admit();
+    };
+    let mut problems = Vec::new();
+    if request.operation == Operation::Create {
+        let id = new.metadata.name.as_deref().unwrap_or_default();
+        let broken = project::validate(id, prefix, Some(own_namespace))
+            .err()
+            .unwrap_or_default();
+        problems.extend(broken.into_iter().map(|problem| Problem {
+            path: "metadata.name".to_owned(),
+            ..problem
+        }));
+    }
+    match &new.spec {
+        Ok(spec) => fields(spec, &mut problems),
+        Err(unreadable) => problems.push(unreadable.clone()),
+    }
+    if problems.is_empty() {
+        Verdict::admit()
+    } else {
+        Verdict::Deny(problems)
+    }
+}
+
+fn fields(spec: &AnkkaProjectSpec, problems: &mut Vec<Problem>) {
+    for (index, administrator) in spec.administrators.iter().enumerate() {
+        subject(
+            &format!("spec.administrators[{index}]"),
+            administrator,
+            problems,
+        );
+    }
+    for (index, name) in spec.image_pull_secrets.iter().enumerate() {
+        if !is_object_name(name) {
+            problems.push(Problem::new(
+                format!("spec.imagePullSecrets[{index}]"),
+                format!("'{name}' is not the name of a Secret: lowercase letters, digits, '-' and '.', at most 253"),
+            ));
+        }
+    }
+}
+
+fn subject(path: &str, subject: &Subject, problems: &mut Vec<Problem>) {
+    let mut say = |field: &str, message: String| {
+        problems.push(Problem::new(format!("{path}.{field}"), message))
+    };
+    let account = match subject.kind.as_str() {
+        "User" | "Group" => false,
+        "ServiceAccount" => true,
+        other => {
+            return say(
+                "kind",
+                format!("must be \"User\", \"Group\" or \"ServiceAccount\", not \"{other}\""),
+            );
+        }
+    };
+    if subject.name.trim().is_empty() {
+        say("name", "must not be empty".to_owned());
+    } else if account && !is_object_name(&subject.name) {
+        say(
+            "name",
+            format!("'{}' is not the name of a ServiceAccount", subject.name),
+        );
+    }
+    match subject.namespace.as_deref() {
+        Some(namespace) if account && !is_object_name(namespace) => {
+            say(
+                "namespace",
+                format!("'{namespace}' is not the name of a namespace"),
+            );
+        }
+        None if account => say("namespace", "must be given for a ServiceAccount".to_owned()),
+        Some(_) if !account => say(
+            "namespace",
+            format!(
+                "is meaningful only for a ServiceAccount, not for a {}",
+                subject.kind
+            ),
+        ),
+        _ => {}
+    }
+}
+
+/// Whether Kubernetes takes `name` as the name of an object: a DNS subdomain.
+fn is_object_name(name: &str) -> bool {
+    name.len() <= 253
+        && name.split('.').all(|part| {
+            part.bytes()
+                .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+                && !part.is_empty()
+                && !part.starts_with('-')
+                && !part.ends_with('-')
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::review;
+
+    fn judged(
+        operation: &str,
+        name: &str,
+        spec: &Value,
+        old: Option<&Value>,
+    ) -> Vec<(String, String)> {
+        let object = |spec: &Value| json!({"metadata": {"name": name}, "spec": spec});
+        let body = json!({"request": {
+            "uid": "u", "operation": operation, "object": object(spec), "oldObject": old.map(object),
+        }});
+        match judge(
+            &review::read(body.to_string().as_bytes()).unwrap(),
+            "ankka",
+            "ankka-system",
+        ) {
+            Verdict::Admit { .. } => Vec::new(),
+            Verdict::Deny(problems) => problems.into_iter().map(|p| (p.path, p.message)).collect(),
+        }
+    }
+
+    #[test]
+    fn a_well_formed_project_is_admitted() {
+        let spec = json!({
+            "administrators": [
+                {"kind": "User", "name": "ada@example.com"},
+                {"kind": "ServiceAccount", "name": "deployer", "namespace": "ci"},
+            ],
+            "imagePullSecrets": ["registry.login"],
+        });
+        assert_eq!(judged("CREATE", "shop", &spec, None), []);
+    }
+
+    #[test]
+    fn the_id_is_judged_on_create_and_never_again() {
+        for id in ["Shop", "platform", "system"] {
+            let found = judged("CREATE", id, &json!({}), None);
+            assert_eq!(
+                found.first().map(|(path, _)| path.as_str()),
+                Some("metadata.name"),
+                "{id}: {found:?}"
+            );
+            assert_eq!(
+                judged("UPDATE", id, &json!({"location": "eu"}), Some(&json!({}))),
+                []
+            );
+        }
+    }
+
+    #[test]
+    fn every_ill_formed_field_is_named() {
+        let spec = json!({
+            "administrators": [
+                {"kind": "Robot", "name": "r"},
+                {"kind": "User", "name": " "},
+                {"kind": "ServiceAccount", "name": "Deployer"},
+                {"kind": "Group", "name": "g", "namespace": "ci"},
+            ],
+            "imagePullSecrets": ["ok", "Not Ok", "a..b"],
+        });
+        let paths: Vec<_> = judged("CREATE", "shop", &spec, None)
+            .into_iter()
+            .map(|(path, _)| path)
+            .collect();
+        assert_eq!(
+            paths,
+            [
+                "spec.administrators[0].kind",
+                "spec.administrators[1].name",
+                "spec.administrators[2].name",
+                "spec.administrators[2].namespace",
+                "spec.administrators[3].namespace",
+                "spec.imagePullSecrets[1]",
+                "spec.imagePullSecrets[2]",
+            ]
+        );
+        let unreadable = judged(
+            "CREATE",
+            "shop",
+            &json!({"administrators": [{"kind": "User"}]}),
+            None,
+        );
+        assert_eq!(unreadable[0].0, "spec.administrators[0]");
+    }
+}

@@ -1,0 +1,379 @@
+//! Whether an AnkkaService may be stored, and what its author should hear.
+
+use ankka_crds::{AnkkaServiceSpec, Context, Problem, names, validate};
+
+use crate::review::{Metadata, Object, Operation, Request, Verdict};
+
+/// Judges one request. `prefix` is the prefix of project namespaces.
+///
+/// The descriptor's rules run on what is new: on create, and when `spec.service` changed. A service stored under older
+/// rules can so still be paused, exposed, labelled and deleted. What commands set is checked whenever the spec changed.
+pub fn judge(request: &Request<AnkkaServiceSpec>, prefix: &str) -> Verdict {
+    let Some(new) = changed(request) else {
+        return Verdict::admit();
+    };
+    let spec = match &new.spec {
+        Ok(spec) => spec,
+        Err(unreadable) => return Verdict::Deny(vec![unreadable.clone()]),
+    };
+    let old = request.old.as_ref().and_then(|old| old.spec.as_ref().ok());
+    let mut problems = Vec::new();
+    let mut warnings = Vec::new();
+    if old.is_none_or(|old| old.service != spec.service) {
+        descriptor(&new.metadata, spec, prefix, &mut problems, &mut warnings);
+    }
+    counters(old, spec, &mut problems);
+    if !problems.is_empty() {
+        return Verdict::Deny(problems);
+    }
+    warnings.extend(old.and_then(|old| restarted_in_place(old, spec)));
+    Verdict::Admit {
+        warnings,
+        patch: None,
+    }
+}
+
+/// The object, where the request changes something of ours.
+///
+/// An object that is being deleted is never judged: removing a finalizer is an update too, and must not be refused
+/// because the object breaks a rule. A spec changed at that time has no effect, whatever it says: the controller builds
+/// nothing for an object with a deletion timestamp, and that timestamp cannot be taken back.
+pub(crate) fn changed<S>(request: &Request<S>) -> Option<&Object<S>> {
+    let judged = matches!(request.operation, Operation::Create | Operation::Update)
+        && request.sub_resource.is_empty();
+    let deleted = |object: &Option<Object<S>>| {
+        object
+            .as_ref()
+            .is_some_and(|object| object.metadata.deletion_timestamp.is_some())
+    };
+    if !judged || request.same_spec || deleted(&request.old) || deleted(&request.object) {
+        return None;
+    }
+    request.object.as_ref()
+}
+
+fn descriptor(
+    metadata: &Metadata,
+    spec: &AnkkaServiceSpec,
+    prefix: &str,
+    problems: &mut Vec<Problem>,
+    warnings: &mut Vec<String>,
+) {
+    let name = metadata.name.as_deref().unwrap_or_default();
+    let namespace = metadata.namespace.as_deref().unwrap_or_default();
+    let project = names::project_of(prefix, namespace);
+    if project.is_none() {
+        warnings.push(format!(
+            "namespace '{namespace}' is no project's, so nothing will run: apply the service to a namespace '{prefix}-<project>', made by 'ankka projects create'"
+        ));
+    }
+    // Whether the installation has a store and the like is the controller's to report: it may change, the service stays.
+    match validate(name, &spec.service, Context { project, installation: None }) {
+        Ok(service) if service.instances > 1 && service.instances % 2 == 0 => warnings.push(format!(
+            "minInstances is {}, an even number: a network partition can leave neither half a majority, and both stop; use an odd number",
+            service.instances
+        )),
+        Ok(_) => {}
+        Err(broken) => problems.extend(broken.into_iter().map(|problem| Problem {
+            path: match problem.path.as_str() {
+                "name" => "metadata.name".to_owned(),
+                path => format!("spec.{path}"),
+            },
+            ..problem
+        })),
+    }
+}
+
+/// Counters never fall: each value that was once seen has been, or will be, acted on.
+fn counters(old: Option<&AnkkaServiceSpec>, new: &AnkkaServiceSpec, problems: &mut Vec<Problem>) {
+    for (path, count) in COUNTERS {
+        let (was, is) = (old.map_or(0, count), count(new));
+        if is < was {
+            problems.push(Problem::new(
+                path,
+                format!("a counter never falls: it is {was} and would become {is}; keep it, or raise it to ask again"),
+            ));
+        }
+    }
+}
+
+type Count = fn(&AnkkaServiceSpec) -> i64;
+
+/// Every counter that commands raise.
+const COUNTERS: [(&str, Count); 5] = [
+    ("spec.restarts", |spec| spec.restarts),
+    ("spec.storage.credentialGeneration", credential_generation),
+    ("spec.storage.settingsGeneration", settings_generation),
+    ("spec.storage.move.generation", move_generation),
+    ("spec.database.credentialGeneration", database_generation),
+];
+
+pub(crate) fn credential_generation(spec: &AnkkaServiceSpec) -> i64 {
+    spec.storage
+        .as_ref()
+        .map_or(0, |storage| storage.credential_generation)
+}
+
+pub(crate) fn settings_generation(spec: &AnkkaServiceSpec) -> i64 {
+    spec.storage
+        .as_ref()
+        .map_or(0, |storage| storage.settings_generation)
+}
+
+pub(crate) fn move_generation(spec: &AnkkaServiceSpec) -> i64 {
+    spec.storage
+        .as_ref()
+        .and_then(|storage| storage.move_.as_ref())
+        .map_or(0, |asked| asked.generation)
+}
+
+pub(crate) fn database_generation(spec: &AnkkaServiceSpec) -> i64 {
+    spec.database
+        .as_ref()
+        .map_or(0, |database| database.credential_generation)
+}
+
+/// A node keeps the image it has under a tag, so a restart alone may bring nothing new.
+fn restarted_in_place(old: &AnkkaServiceSpec, new: &AnkkaServiceSpec) -> Option<String> {
+    let image = new.service.image.as_deref()?;
+    let same_tag = old.service.image == new.service.image && !image.contains('@');
+    (new.restarts > old.restarts && same_tag).then(|| {
+        "a restart keeps the image a node already holds under this tag; to run a newer one, apply a new tag or a digest".to_owned()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::review;
+
+    fn spec(change: impl FnOnce(&mut Value)) -> Value {
+        let mut spec = json!({"service": {"image": "registry.example.com/acme/cart:1.4.2"}});
+        change(&mut spec);
+        spec
+    }
+
+    fn object(spec: &Value) -> Value {
+        json!({"metadata": {"name": "cart", "namespace": "ankka-shop", "generation": 3}, "spec": spec})
+    }
+
+    fn update(old: &Value, new: &Value) -> Verdict {
+        judge_json(json!({"operation": "UPDATE", "object": new, "oldObject": old}))
+    }
+
+    fn create(new: &Value) -> Verdict {
+        judge_json(json!({"operation": "CREATE", "object": new, "oldObject": null}))
+    }
+
+    fn judge_json(mut request: Value) -> Verdict {
+        request["uid"] = json!("u");
+        let body = json!({"request": request}).to_string();
+        judge(&review::read(body.as_bytes()).unwrap(), "ankka")
+    }
+
+    fn warnings(verdict: &Verdict) -> &[String] {
+        match verdict {
+            Verdict::Admit { warnings, .. } => warnings,
+            Verdict::Deny(problems) => panic!("denied: {problems:?}"),
+        }
+    }
+
+    fn problems(verdict: &Verdict) -> &[Problem] {
+        match verdict {
+            Verdict::Deny(problems) => problems,
+            Verdict::Admit { .. } => panic!("admitted"),
+        }
+    }
+
+    #[test]
+    fn every_broken_rule_is_named_under_its_path_in_the_resource() {
+        let mut bad = object(&json!({"service": {"port": 0, "env": [{"name": "A"}]}}));
+        bad["metadata"]["name"] = json!("Cart");
+        let verdict = create(&bad);
+        let found: Vec<_> = problems(&verdict)
+            .iter()
+            .map(|p| (p.path.as_str(), p.message.as_str()))
+            .collect();
+        assert!(found.contains(&("metadata.name", "service name 'Cart' is invalid: lowercase letters, digits and '-', starting with a letter")), "{found:?}");
+        assert!(
+            found.contains(&("spec.service.image", "service image must not be empty")),
+            "{found:?}"
+        );
+        assert!(
+            found.contains(&(
+                "spec.service.port",
+                "service port 0 is outside the range 1-65535"
+            )),
+            "{found:?}"
+        );
+        assert!(
+            found
+                .iter()
+                .any(|(_, message)| *message == "env var 'A' sets neither value nor secretKeyRef")
+        );
+    }
+
+    #[test]
+    fn a_dotted_name_too_long_for_a_label_is_refused() {
+        let mut long = object(&spec(|_| ()));
+        long["metadata"]["name"] = json!("a.".repeat(60));
+        assert_eq!(problems(&create(&long))[0].path, "metadata.name");
+    }
+
+    #[test]
+    fn a_service_stored_under_older_rules_can_be_paused_but_not_changed() {
+        let stored = spec(|spec| spec["service"]["port"] = json!(0));
+        let paused =
+            spec(|spec| (spec["service"]["port"], spec["paused"]) = (json!(0), json!(true)));
+        assert_eq!(update(&object(&stored), &object(&paused)), Verdict::admit());
+        let changed = spec(|spec| spec["service"] = json!({"image": "i:2", "port": 0}));
+        assert_eq!(
+            problems(&update(&object(&stored), &object(&changed)))[0].path,
+            "spec.service.port"
+        );
+        // The same said again is no change, nor is a null where there was nothing.
+        let mut labelled = object(&stored);
+        labelled["metadata"]["labels"] = json!({"team": "x"});
+        assert_eq!(update(&object(&stored), &labelled), Verdict::admit());
+        let nulls = spec(|spec| {
+            (spec["service"]["port"], spec["service"]["hosting"]) = (json!(0), Value::Null)
+        });
+        assert_eq!(update(&object(&stored), &object(&nulls)), Verdict::admit());
+    }
+
+    #[test]
+    fn an_object_being_deleted_is_never_refused() {
+        let stored = spec(|spec| spec["service"]["port"] = json!(0));
+        let mut old = object(&stored);
+        old["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        old["metadata"]["finalizers"] = json!(["example.com/hold"]);
+        let mut released = old.clone();
+        released["metadata"]["finalizers"] = json!([]);
+        assert_eq!(update(&old, &released), Verdict::admit());
+        let mut changed = old.clone();
+        changed["spec"]["service"]["image"] = json!("");
+        assert_eq!(update(&old, &changed), Verdict::admit());
+    }
+
+    #[test]
+    fn the_status_and_deletions_are_not_judged() {
+        let bad = object(&json!({}));
+        assert_eq!(
+            judge_json(json!({"operation": "DELETE", "oldObject": bad})),
+            Verdict::admit()
+        );
+        let status = json!({"operation": "UPDATE", "subResource": "status", "object": bad, "oldObject": object(&spec(|_| ()))});
+        assert_eq!(judge_json(status), Verdict::admit());
+    }
+
+    #[test]
+    fn no_counter_falls() {
+        let raised = json!({
+            "service": {"image": "i:1"}, "restarts": 3, "database": {"credentialGeneration": 1},
+            "storage": {"credentialGeneration": 2, "settingsGeneration": 2, "move": {"generation": 1}},
+        });
+        let mut lower = raised.clone();
+        lower["restarts"] = json!(2);
+        let verdict = update(&object(&raised), &object(&lower));
+        assert_eq!(
+            problems(&verdict),
+            [Problem::new(
+                "spec.restarts",
+                "a counter never falls: it is 3 and would become 2; keep it, or raise it to ask again"
+            )]
+        );
+        let verdict = update(
+            &object(&raised),
+            &object(&json!({"service": {"image": "i:1"}})),
+        );
+        let paths: Vec<_> = problems(&verdict)
+            .iter()
+            .map(|problem| problem.path.as_str())
+            .collect();
+        assert_eq!(paths, COUNTERS.map(|(path, _)| path));
+        let mut higher = raised.clone();
+        higher["restarts"] = json!(i64::MAX);
+        assert!(matches!(
+            update(&object(&raised), &object(&higher)),
+            Verdict::Admit { .. }
+        ));
+        assert!(matches!(
+            create(&object(&spec(|spec| spec["restarts"] = json!(-1)))),
+            Verdict::Deny(_)
+        ));
+    }
+
+    #[test]
+    fn an_even_number_of_instances_is_admitted_with_a_word() {
+        let with = |count: i64| {
+            spec(|spec| {
+                spec["service"]["resources"] = json!({"autoscaling": {"minInstances": count}})
+            })
+        };
+        for even in [2, 4] {
+            let verdict = create(&object(&with(even)));
+            let [warning] = warnings(&verdict) else {
+                panic!("{verdict:?}")
+            };
+            assert!(
+                warning.starts_with(&format!("minInstances is {even}, an even number")),
+                "{warning}"
+            );
+        }
+        assert_eq!(create(&object(&with(3))), Verdict::admit());
+        let mut paused = with(2);
+        paused["paused"] = json!(true);
+        assert_eq!(
+            update(&object(&with(2)), &object(&paused)),
+            Verdict::admit()
+        );
+    }
+
+    #[test]
+    fn a_tag_restarted_in_place_is_admitted_with_a_word() {
+        let restarted = |image: &str| json!({"service": {"image": image}, "restarts": 1});
+        let before = |image: &str| json!({"service": {"image": image}});
+        let verdict = update(&object(&before("i:1")), &object(&restarted("i:1")));
+        assert!(warnings(&verdict)[0].starts_with("a restart keeps the image"));
+        assert_eq!(
+            update(&object(&before("i:1")), &object(&restarted("i:2"))),
+            Verdict::admit()
+        );
+        let digest = format!("i@sha256:{}", "0".repeat(64));
+        assert_eq!(
+            update(&object(&before(&digest)), &object(&restarted(&digest))),
+            Verdict::admit()
+        );
+    }
+
+    #[test]
+    fn a_namespace_that_is_no_projects_is_admitted_with_a_word() {
+        let mut elsewhere = object(&spec(|_| ()));
+        elsewhere["metadata"]["namespace"] = json!("default");
+        let verdict = create(&elsewhere);
+        assert!(warnings(&verdict)[0].starts_with("namespace 'default' is no project's"));
+        assert!(warnings(&verdict)[0].len() <= 256);
+    }
+
+    #[test]
+    fn a_spec_that_cannot_be_read_is_refused_with_its_place_and_without_its_value() {
+        let wrong =
+            object(&json!({"service": {"image": "i:1", "env": [{"name": "A", "value": 4711}]}}));
+        let verdict = create(&wrong);
+        assert_eq!(
+            problems(&verdict),
+            [Problem::new(
+                "spec.service.env[0].value",
+                "is of the wrong type, expected a string"
+            )]
+        );
+        assert_eq!(problems(&create(&object(&json!(7))))[0].path, "spec");
+        // Stored like that, it can be left as it is, and be made right.
+        let mut labelled = wrong.clone();
+        labelled["metadata"]["labels"] = json!({"a": "b"});
+        assert_eq!(update(&wrong, &labelled), Verdict::admit());
+        assert_eq!(update(&wrong, &object(&spec(|_| ()))), Verdict::admit());
+    }
+}
