@@ -16,6 +16,9 @@ use crate::{paths, run::Run};
 /// Name of the pods' network: it begins the names of files that the CNI library keeps outside our state.
 pub(crate) const NETWORK: &str = "ankka-local";
 
+/// containerd's namespace for the kubelet's containers; their control groups lie below one of this name.
+pub(crate) const NAMESPACE: &str = "k8s.io";
+
 pub(crate) fn daemon(layout: &Layout) -> Daemon {
     let config = layout.file("containerd/config.toml");
     let path = std::env::var("PATH").unwrap_or_default();
@@ -35,7 +38,7 @@ pub(crate) async fn healthy(layout: &Layout) -> Result<()> {
 pub(crate) fn ctr(layout: &Layout) -> Run {
     Run::new(layout.tools.program("containerd", "ctr"))
         .args(["--address".as_ref(), layout.containerd_socket().as_os_str()])
-        .args(["--namespace", "k8s.io"])
+        .args(["--namespace", NAMESPACE])
 }
 
 fn configuration(layout: &Layout) -> String {
@@ -48,6 +51,8 @@ root = "{folder}/root"
 state = "{folder}/state"
 [grpc]
   address = "{socket}"
+[plugins.'io.containerd.nri.v1.nri']
+  disable = true
 [plugins.'io.containerd.cri.v1.images']
   snapshotter = "{snapshotter}"
   [plugins.'io.containerd.cri.v1.images'.pinned_images]

@@ -1,4 +1,4 @@
-//! The kubelet of the one real node. Its containers' control groups are children of one of ours, so that they are found again.
+//! The kubelet of the one real node.
 
 use anyhow::{Context, Result};
 use k8s_openapi::api::core::v1::Node;
@@ -12,9 +12,6 @@ use super::{
     process::Daemon,
 };
 use crate::web;
-
-/// Parent of every container's control group.
-pub(crate) const CONTROL_GROUP: &str = "/ankka-local";
 
 pub(crate) fn daemon(layout: &Layout) -> Daemon {
     let config = layout.file("kubelet.yaml");
@@ -37,7 +34,6 @@ pub(crate) fn daemon(layout: &Layout) -> Daemon {
         "containerRuntimeEndpoint": format!("unix://{}", layout.containerd_socket().display()),
         "failCgroupV1": false,
         "cgroupDriver": "cgroupfs",
-        "cgroupRoot": CONTROL_GROUP,
         "cgroupsPerQOS": false,
         "enforceNodeAllocatable": [],
         "failSwapOn": false,

@@ -2,7 +2,6 @@
 //! Each is recognised by a name or path that is ours alone.
 
 use std::{
-    collections::BTreeSet,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -13,20 +12,27 @@ use nix::{
     sys::signal::Signal,
 };
 
-use super::{containerd::NETWORK, kubelet::CONTROL_GROUP, layout::Layout, process::Identity};
+use super::{
+    containerd::{NAMESPACE, NETWORK},
+    layout::Layout,
+    process::Identity,
+};
 
 /// How long killed containers may take to be gone.
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// Removes all of it. The kubelet and containerd must have ended: they would make it again.
 pub(crate) async fn remove(layout: &Layout) -> Result<()> {
-    let shims = shims(layout);
-    end(containers, "containers").await?;
-    end(|| shims.iter().filter(|shim| shim.alive()).cloned().collect(), "container shims").await?;
-    remove_shim_sockets(layout)?;
+    let tasks = tasks(layout);
+    let groups = control_groups(&tasks);
+    end(|| groups.iter().flat_map(|group| processes(group)).collect(), "containers").await?;
+    end(|| shims(layout), "container shims").await?;
+    for task in &tasks {
+        remove_shim_socket(task)?;
+    }
     unmount(&layout.paths.state)?;
-    remove_control_groups()?;
-    remove_foreign_files(layout)
+    remove_control_groups(&groups)?;
+    remove_foreign_files(layout, &tasks)
 }
 
 /// Kills what `find` finds until it finds nothing.
@@ -47,16 +53,16 @@ async fn end(find: impl Fn() -> Vec<Identity>, what: &str) -> Result<()> {
     }
 }
 
-/// Processes in our control groups.
-fn containers() -> Vec<Identity> {
-    let mut found = BTreeSet::new();
-    for root in control_groups() {
-        walk(&root, &mut |group| {
-            let processes = std::fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
-            found.extend(processes.lines().filter_map(|pid| pid.parse::<i32>().ok()));
-        });
-    }
-    found.into_iter().filter_map(Identity::of).collect()
+/// Folders of containerd's containers, named after their ids.
+fn tasks(layout: &Layout) -> Vec<PathBuf> {
+    let folder = layout.file("containerd/state/io.containerd.runtime.v2.task").join(NAMESPACE);
+    std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
+}
+
+/// Processes in a control group.
+fn processes(group: &Path) -> Vec<Identity> {
+    let processes = std::fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
+    processes.lines().filter_map(|pid| Identity::of(pid.parse().ok()?)).collect()
 }
 
 /// containerd's shims that were started for our socket.
@@ -72,17 +78,14 @@ fn shims(layout: &Layout) -> Vec<Identity> {
     pids.filter(ours).filter_map(Identity::of).collect()
 }
 
-/// A shim's socket lies outside our state; each container's folder says where.
-fn remove_shim_sockets(layout: &Layout) -> Result<()> {
-    let tasks = layout.file("containerd/state/io.containerd.runtime.v2.task/k8s.io");
-    for task in std::fs::read_dir(tasks).into_iter().flatten().flatten() {
-        let Ok(bootstrap) = std::fs::read(task.path().join("bootstrap.json")) else { continue };
-        let bootstrap: serde_json::Value = serde_json::from_slice(&bootstrap).unwrap_or_default();
-        if let Some(socket) = bootstrap["address"].as_str().and_then(|address| address.strip_prefix("unix://")) {
-            remove_file(Path::new(socket))?;
-        }
+/// A shim's socket lies outside our state; its container's folder says where.
+fn remove_shim_socket(task: &Path) -> Result<()> {
+    let Ok(bootstrap) = std::fs::read(task.join("bootstrap.json")) else { return Ok(()) };
+    let bootstrap: serde_json::Value = serde_json::from_slice(&bootstrap).unwrap_or_default();
+    match bootstrap["address"].as_str().and_then(|address| address.strip_prefix("unix://")) {
+        Some(socket) => remove_file(Path::new(socket)),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// Unmounts everything below `folder`, the innermost first.
@@ -96,58 +99,73 @@ fn unmount(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Our control group in each hierarchy: version 1 has one a controller, version 2 one in all.
-fn control_groups() -> Vec<PathBuf> {
-    let root = Path::new("/sys/fs/cgroup");
-    let hierarchies = std::fs::read_dir(root).into_iter().flatten().flatten().map(|entry| entry.path());
-    let candidates = std::iter::once(root.to_owned()).chain(hierarchies);
-    let ours = candidates.map(|hierarchy| hierarchy.join(CONTROL_GROUP.trim_start_matches('/'))).filter(|group| group.is_dir());
-    let distinct: BTreeSet<_> = ours.filter_map(|group| group.canonicalize().ok()).collect();
-    distinct.into_iter().collect()
+/// The control groups of our containers in each hierarchy (version 1 has one a controller, version 2 one in all), what
+/// containers made inside them first.
+fn control_groups(tasks: &[PathBuf]) -> Vec<PathBuf> {
+    let mut groups = Vec::new();
+    for hierarchy in hierarchies() {
+        for task in tasks.iter().filter_map(|task| task.file_name()) {
+            collect(&hierarchy.join(NAMESPACE).join(task), &mut groups);
+        }
+    }
+    groups
 }
 
-fn remove_control_groups() -> Result<()> {
-    for root in control_groups() {
-        let mut failed = None;
-        walk(&root, &mut |group| {
-            if let Err(error) = std::fs::remove_dir(group) {
-                failed = Some((group.to_owned(), error));
-            }
-        });
-        if let Some((group, error)) = failed {
-            return Err(error).with_context(|| format!("failed to remove the control group {}", group.display()));
-        }
+fn hierarchies() -> Vec<PathBuf> {
+    let root = PathBuf::from("/sys/fs/cgroup");
+    let controllers: Vec<_> = std::fs::read_dir(&root).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    // Some are links to others.
+    let folders = std::iter::once(root).chain(controllers).filter(|folder| folder.is_dir() && !folder.is_symlink());
+    folders.filter(|folder| folder.join(NAMESPACE).is_dir()).collect()
+}
+
+/// Adds `folder`, after the folders below it.
+fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
+    if !folder.is_dir() {
+        return;
+    }
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        collect(&entry.path(), found);
+    }
+    found.push(folder.to_owned());
+}
+
+fn remove_control_groups(groups: &[PathBuf]) -> Result<()> {
+    for group in groups.iter().filter(|group| group.exists()) {
+        std::fs::remove_dir(group).with_context(|| format!("failed to remove the control group {}", group.display()))?;
+    }
+    for hierarchy in hierarchies() {
+        std::fs::remove_dir(hierarchy.join(NAMESPACE)).ok(); // stays while somebody else's containers are in it
     }
     Ok(())
 }
 
-/// Visits the folders below `root`, then `root`.
-fn walk(root: &Path, visit: &mut impl FnMut(&Path)) {
-    for entry in std::fs::read_dir(root).into_iter().flatten().flatten() {
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            walk(&entry.path(), visit);
-        }
-    }
-    visit(root);
-}
-
 /// The kubelet links logs from a fixed folder, the CNI library keeps results in another.
-fn remove_foreign_files(layout: &Layout) -> Result<()> {
+fn remove_foreign_files(layout: &Layout, tasks: &[PathBuf]) -> Result<()> {
     for link in std::fs::read_dir("/var/log/containers").into_iter().flatten().flatten() {
         if std::fs::read_link(link.path()).is_ok_and(|target| target.starts_with(&layout.paths.state)) {
             remove_file(&link.path())?;
         }
     }
+    let ids: Vec<_> = tasks.iter().filter_map(|task| task.file_name()?.to_str()).collect();
     for result in std::fs::read_dir("/var/lib/cni/results").into_iter().flatten().flatten() {
-        if result.file_name().to_string_lossy().starts_with(&format!("{NETWORK}-")) {
+        let name = result.file_name().to_string_lossy().into_owned();
+        if name.starts_with(&format!("{NETWORK}-")) || ids.iter().any(|id| name.contains(id)) {
             remove_file(&result.path())?;
         }
+    }
+    // Its place is fixed; another kubelet would be using it.
+    let devices = Path::new("/var/lib/kubelet/device-plugins/kubelet.sock");
+    if std::os::unix::net::UnixStream::connect(devices).is_err() {
+        remove_file(devices)?;
     }
     // Folders that are empty now, innermost first; others' are not.
     let folders = [
         "/var/log/containers",
         "/var/lib/cni/results",
         "/var/lib/cni",
+        "/var/lib/kubelet/device-plugins",
+        "/var/lib/kubelet",
         "/run/containerd/s",
         "/run/containerd/fifo",
         "/run/containerd",

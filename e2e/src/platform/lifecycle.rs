@@ -165,11 +165,14 @@ impl Local {
     async fn remove(&self) -> Result<()> {
         let layout = &self.layout;
         // First who makes things, then who keeps them. One that does not end must not keep the others from ending.
-        let makers = [Component::Kubelet, Component::Proxy, Component::Dns, Component::Kwok, Component::Scheduler];
-        let keepers = [Component::ControllerManager, Component::Containerd, Component::ApiServer, Component::Etcd];
         let mut results = Vec::new();
-        results.extend(join_all(makers.map(|component| component.stop(layout))).await);
-        results.extend(join_all(keepers.map(|component| component.stop(layout))).await);
+        for group in [
+            &[Component::Kubelet, Component::Proxy, Component::Dns, Component::Kwok, Component::Scheduler][..],
+            &[Component::ControllerManager, Component::Containerd, Component::ApiServer],
+            &[Component::Etcd],
+        ] {
+            results.extend(join_all(group.iter().map(|component| component.stop(layout))).await);
+        }
         results.into_iter().collect::<Result<Vec<_>>>()?;
         if layout.node {
             leftovers::remove(layout).await?;

@@ -21,6 +21,5 @@ mod process;
 mod proxy;
 mod scheduler;
 
-pub(crate) use addresses::NODE_NAME;
 pub use component::Health;
 pub use lifecycle::{Local, Lock};

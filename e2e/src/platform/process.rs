@@ -20,7 +20,7 @@ use sha2::{Digest, Sha256};
 use crate::{paths, run};
 
 /// How long a program may take to end after SIGTERM before it is killed.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(50);
 
 /// A program to keep running.
@@ -139,12 +139,6 @@ impl Processes {
     /// The running process of this name.
     pub(crate) fn running(&self, name: &str) -> Option<Identity> {
         Some(self.record(name)?.identity).filter(Identity::alive)
-    }
-
-    /// Names of all programs that were started and not stopped since.
-    pub(crate) fn recorded(&self) -> Vec<String> {
-        let entries = std::fs::read_dir(&self.records).into_iter().flatten().flatten();
-        entries.filter_map(|entry| Some(entry.file_name().to_str()?.strip_suffix(".json")?.to_owned())).collect()
     }
 
     pub(crate) fn log(&self, name: &str) -> PathBuf {

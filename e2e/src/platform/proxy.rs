@@ -23,7 +23,8 @@ pub(crate) fn daemon(layout: &Layout) -> Daemon {
         "hostnameOverride": NODE_NAME,
         "healthzBindAddress": format!("127.0.0.1:{PROXY_HEALTH_PORT}"),
         "metricsBindAddress": format!("127.0.0.1:{PROXY_METRICS_PORT}"),
-        "conntrack": {"maxPerCore": 0, "min": 0},
+        // The kernel's limits and time-outs stay as they are.
+        "conntrack": {"maxPerCore": 0, "min": 0, "tcpEstablishedTimeout": "0s", "tcpCloseWaitTimeout": "0s"},
     });
     Daemon::new(layout.tools.program("kubernetes", "kube-proxy"), [format!("--config={}", config.display())])
         .file(config, content.to_string())
