@@ -33,6 +33,12 @@ readOnlyRootFilesystem: true
 capabilities: {drop: [ALL]}
 {{- end }}
 
+{{/* The annotations of one process's pods. Takes (list <context> <container>). */}}
+{{- define "ankka.podAnnotations" -}}
+{{- $own := dict "kubectl.kubernetes.io/default-container" (index . 1) -}}
+{{- toYaml (merge (dict) (index . 0).Values.podAnnotations $own) }}
+{{- end }}
+
 {{/* Where the pods of one process run: apart from each other where that is possible. Takes (list <context> <name>). */}}
 {{- define "ankka.placement" -}}
 {{- $context := index . 0 -}}
