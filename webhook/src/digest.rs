@@ -16,10 +16,7 @@ struct Wire<'a> {
 /// Lowercase hex SHA-256 of the descriptor `{"name", "service"}` as compact JSON: fields in the order of [`ServiceSpec`],
 /// labels and annotations sorted by key, variables in the declared order, and nothing that says its own default.
 pub fn of_descriptor(name: &str, service: &ServiceSpec) -> String {
-    let wire = Wire {
-        name,
-        service: without_defaults(service),
-    };
+    let wire = Wire { name, service: without_defaults(service) };
     let json = serde_json::to_vec(&wire).expect("a descriptor always serialises");
     hex(&Sha256::digest(json))
 }
@@ -27,13 +24,11 @@ pub fn of_descriptor(name: &str, service: &ServiceSpec) -> String {
 /// Lowercase hex of `bytes`.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write;
-    bytes
-        .iter()
-        .fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
-            // Writing to a String cannot fail.
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 fn without_defaults(service: &ServiceSpec) -> ServiceSpec {
@@ -55,13 +50,9 @@ fn without_defaults(service: &ServiceSpec) -> ServiceSpec {
             forget(&mut instances.max_instances, |count| *count == 10);
             forget(&mut instances.target_cpu_percent, |percent| *percent == 80);
         }
-        forget(&mut resources.autoscaling, |instances| {
-            *instances == Autoscaling::default()
-        });
+        forget(&mut resources.autoscaling, |instances| *instances == Autoscaling::default());
     }
-    forget(&mut wire.resources, |resources| {
-        *resources == ResourcesSpec::default()
-    });
+    forget(&mut wire.resources, |resources| *resources == ResourcesSpec::default());
     wire
 }
 
@@ -107,18 +98,10 @@ mod tests {
             digest(serde_json::from_str(r#"{"labels":{"b":"2","a":"1"},"image":"i"}"#).unwrap()),
         );
         let env = |first: &str, second: &str| {
-            digest(
-                json!({"image": "i", "env": [{"name": first, "value": "x"}, {"name": second, "value": "x"}]}),
-            )
+            digest(json!({"image": "i", "env": [{"name": first, "value": "x"}, {"name": second, "value": "x"}]}))
         };
         assert_ne!(env("A", "B"), env("B", "A"));
-        assert_ne!(
-            digest(json!({"image": "i", "port": 9001})),
-            digest(json!({"image": "i"}))
-        );
-        assert_ne!(
-            digest(json!({"image": "i", "http": false})),
-            digest(json!({"image": "i"}))
-        );
+        assert_ne!(digest(json!({"image": "i", "port": 9001})), digest(json!({"image": "i"})));
+        assert_ne!(digest(json!({"image": "i", "http": false})), digest(json!({"image": "i"})));
     }
 }

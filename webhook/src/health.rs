@@ -32,10 +32,7 @@ impl Default for Health {
 impl Health {
     /// Takes note of what a pass over the certificates left.
     pub fn report(&self, outcome: &Outcome, now: Moment) {
-        self.leaf_not_after.store(
-            outcome.leaf_not_after.unwrap_or(Moment::MIN),
-            Ordering::Relaxed,
-        );
+        self.leaf_not_after.store(outcome.leaf_not_after.unwrap_or(Moment::MIN), Ordering::Relaxed);
         if outcome.trusted {
             self.trusted_since.fetch_min(now, Ordering::Relaxed);
         } else {
@@ -73,24 +70,14 @@ mod tests {
     fn ready_only_with_a_living_leaf_that_has_been_trusted_for_a_moment() {
         let health = Health::default();
         assert!(health.unready(0).is_some());
-        let outcome = Outcome {
-            trusted: true,
-            leaf_not_after: Some(10_000),
-            ..Outcome::default()
-        };
+        let outcome = Outcome { trusted: true, leaf_not_after: Some(10_000), ..Outcome::default() };
         health.report(&outcome, 100);
         assert!(health.unready(1_099).is_some());
         assert_eq!(health.unready(1_100), None);
         health.report(&outcome, 1_000);
         assert_eq!(health.unready(1_100), None, "the first sight counts");
         assert_eq!(health.unready(10_000), Some("the certificate has expired"));
-        health.report(
-            &Outcome {
-                trusted: false,
-                ..outcome.clone()
-            },
-            1_200,
-        );
+        health.report(&Outcome { trusted: false, ..outcome.clone() }, 1_200);
         assert!(health.unready(5_000).is_some());
         health.report(&outcome, 1_300);
         assert_eq!(health.unready(2_300), None);

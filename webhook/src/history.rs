@@ -66,26 +66,17 @@ pub fn keep(request: &Request<AnkkaServiceSpec>, now: Timestamp) -> Verdict {
     };
     let stored = request.old.as_ref().and_then(|old| stored(&old.metadata));
     let wanted = match (request.operation, &new.spec) {
-        (Operation::Create | Operation::Update, Ok(spec))
-            if request.sub_resource.is_empty() && !request.same_spec =>
-        {
+        (Operation::Create | Operation::Update, Ok(spec)) if request.sub_resource.is_empty() && !request.same_spec => {
             extended(request, spec, stored, now)
         }
         (Operation::Create | Operation::Update, _) => stored.map(str::to_owned),
         (Operation::Other, _) => return Verdict::admit(),
     };
-    Verdict::Admit {
-        warnings: Vec::new(),
-        patch: patch(&new.metadata, wanted.as_deref()),
-    }
+    Verdict::Admit { warnings: Vec::new(), patch: patch(&new.metadata, wanted.as_deref()) }
 }
 
 fn stored(metadata: &Metadata) -> Option<&str> {
-    metadata
-        .annotations
-        .as_ref()?
-        .get(CHANGES)
-        .map(String::as_str)
+    metadata.annotations.as_ref()?.get(CHANGES).map(String::as_str)
 }
 
 /// The stored history with this request's changes before it; none when there is nothing, or no room for any.
@@ -114,28 +105,15 @@ fn extended(
         digest: digest::of_descriptor(metadata.name.as_deref().unwrap_or_default(), &spec.service),
     };
     // What cannot be read was not written here, and is not history.
-    let earlier: Vec<Change> = stored
-        .and_then(|text| serde_json::from_str(text).ok())
-        .unwrap_or_default();
-    let changes: Vec<Change> = kinds
-        .into_iter()
-        .map(change)
-        .chain(earlier)
-        .take(KEPT)
-        .collect();
+    let earlier: Vec<Change> = stored.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+    let changes: Vec<Change> = kinds.into_iter().map(change).chain(earlier).take(KEPT).collect();
     fitting(changes, room(metadata))
 }
 
 /// Kinds of change of a new service. Counters it starts with ask for nothing.
 fn of_creation(spec: &AnkkaServiceSpec) -> Vec<Kind> {
-    let set = [
-        (true, Kind::Applied),
-        (spec.paused, Kind::Paused),
-        (spec.exposed, Kind::Exposed),
-    ];
-    set.into_iter()
-        .filter_map(|(is, kind)| is.then_some(kind))
-        .collect()
+    let set = [(true, Kind::Applied), (spec.paused, Kind::Paused), (spec.exposed, Kind::Exposed)];
+    set.into_iter().filter_map(|(is, kind)| is.then_some(kind)).collect()
 }
 
 /// Kinds of change from `old` to `new`: several when one request changes several things.
@@ -148,23 +126,12 @@ fn of_update(old: &AnkkaServiceSpec, new: &AnkkaServiceSpec) -> Vec<Kind> {
         (old.paused && !new.paused, Kind::Resumed),
         (!old.exposed && new.exposed, Kind::Exposed),
         (old.exposed && !new.exposed, Kind::Unexposed),
-        (
-            rose(services::credential_generation),
-            Kind::StorageCredentialReissued,
-        ),
-        (
-            rose(services::settings_generation),
-            Kind::StorageSettingsReapplied,
-        ),
+        (rose(services::credential_generation), Kind::StorageCredentialReissued),
+        (rose(services::settings_generation), Kind::StorageSettingsReapplied),
         (rose(services::move_generation), Kind::StorageMoved),
-        (
-            rose(services::database_generation),
-            Kind::DatabaseCredentialReissued,
-        ),
+        (rose(services::database_generation), Kind::DatabaseCredentialReissued),
     ];
-    set.into_iter()
-        .filter_map(|(is, kind)| is.then_some(kind))
-        .collect()
+    set.into_iter().filter_map(|(is, kind)| is.then_some(kind)).collect()
 }
 
 fn cut(text: &str) -> String {
@@ -210,8 +177,9 @@ fn patch(metadata: &Metadata, wanted: Option<&str>) -> Option<Value> {
         (_, Some(wanted)) if metadata.annotations.is_some() => {
             Some(json!([{"op": "add", "path": PATH, "value": wanted}]))
         }
-        (_, wanted) => Some(
-            json!([{"op": "add", "path": "/metadata/annotations", "value": {CHANGES: wanted}}]),
-        ),
+        (_, wanted) => Some(json!([{"op": "add", "path": "/metadata/annotations", "value": {CHANGES: wanted}}])),
     }
 }
+
+#[cfg(test)]
+mod tests;

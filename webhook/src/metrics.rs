@@ -35,9 +35,7 @@ impl Default for Metrics {
         let metrics = Self {
             registry: Registry::with_prefix("ankka_webhook"),
             reviews: Family::default(),
-            seconds: Histogram::new([
-                0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.1, 1.0,
-            ]),
+            seconds: Histogram::new([0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.1, 1.0]),
             certificate_expiry: Gauge::default(),
             authority_expiry: Gauge::default(),
             failed_passes: Counter::default(),
@@ -49,16 +47,8 @@ impl Default for Metrics {
 impl Metrics {
     fn registered(mut self) -> Self {
         let all = &mut self.registry;
-        all.register(
-            "reviews",
-            "Reviews by endpoint and outcome",
-            self.reviews.clone(),
-        );
-        all.register(
-            "review_seconds",
-            "Time one review took, in seconds",
-            self.seconds.clone(),
-        );
+        all.register("reviews", "Reviews by endpoint and outcome", self.reviews.clone());
+        all.register("review_seconds", "Time one review took, in seconds", self.seconds.clone());
         all.register(
             "certificate_expiry_timestamp_seconds",
             "When the served certificate expires, in seconds since the epoch",
@@ -84,26 +74,19 @@ impl Metrics {
             Some(Verdict::Deny(_)) => "denied",
             None => "unreadable",
         };
-        self.reviews
-            .get_or_create(&Review { endpoint, outcome })
-            .inc();
+        self.reviews.get_or_create(&Review { endpoint, outcome }).inc();
         self.seconds.observe(seconds);
     }
 
     /// Takes note of what a pass over the certificates left; none when it failed.
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "milliseconds since the epoch fit an f64 for 285,000 years"
-    )]
+    #[expect(clippy::cast_precision_loss, reason = "milliseconds since the epoch fit an f64 for 285,000 years")]
     pub fn passed(&self, outcome: Option<&Outcome>) {
         let Some(outcome) = outcome else {
             self.failed_passes.inc();
             return;
         };
-        let expiries = [
-            (outcome.leaf_not_after, &self.certificate_expiry),
-            (outcome.authority_not_after, &self.authority_expiry),
-        ];
+        let expiries =
+            [(outcome.leaf_not_after, &self.certificate_expiry), (outcome.authority_not_after, &self.authority_expiry)];
         for (not_after, gauge) in expiries {
             if let Some(not_after) = not_after {
                 gauge.set(not_after as f64 / 1000.0);

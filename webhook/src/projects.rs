@@ -20,32 +20,19 @@ pub fn judge(request: &Request<AnkkaProjectSpec>, prefix: &str, own_namespace: &
     let mut problems = Vec::new();
     if request.operation == Operation::Create {
         let id = new.metadata.name.as_deref().unwrap_or_default();
-        let broken = project::validate(id, prefix, Some(own_namespace))
-            .err()
-            .unwrap_or_default();
-        problems.extend(broken.into_iter().map(|problem| Problem {
-            path: "metadata.name".to_owned(),
-            ..problem
-        }));
+        let broken = project::validate(id, prefix, Some(own_namespace)).err().unwrap_or_default();
+        problems.extend(broken.into_iter().map(|problem| Problem { path: "metadata.name".to_owned(), ..problem }));
     }
     match &new.spec {
         Ok(spec) => fields(spec, &mut problems),
         Err(unreadable) => problems.push(unreadable.clone()),
     }
-    if problems.is_empty() {
-        Verdict::admit()
-    } else {
-        Verdict::Deny(problems)
-    }
+    if problems.is_empty() { Verdict::admit() } else { Verdict::Deny(problems) }
 }
 
 fn fields(spec: &AnkkaProjectSpec, problems: &mut Vec<Problem>) {
     for (index, administrator) in spec.administrators.iter().enumerate() {
-        subject(
-            &format!("spec.administrators[{index}]"),
-            administrator,
-            problems,
-        );
+        subject(&format!("spec.administrators[{index}]"), administrator, problems);
     }
     for (index, name) in spec.image_pull_secrets.iter().enumerate() {
         if !is_object_name(name) {
@@ -58,42 +45,27 @@ fn fields(spec: &AnkkaProjectSpec, problems: &mut Vec<Problem>) {
 }
 
 fn subject(path: &str, subject: &Subject, problems: &mut Vec<Problem>) {
-    let mut say = |field: &str, message: String| {
-        problems.push(Problem::new(format!("{path}.{field}"), message))
-    };
+    let mut say = |field: &str, message: String| problems.push(Problem::new(format!("{path}.{field}"), message));
     let account = match subject.kind.as_str() {
         "User" | "Group" => false,
         "ServiceAccount" => true,
         other => {
-            return say(
-                "kind",
-                format!("must be \"User\", \"Group\" or \"ServiceAccount\", not \"{other}\""),
-            );
+            return say("kind", format!("must be \"User\", \"Group\" or \"ServiceAccount\", not \"{other}\""));
         }
     };
     if subject.name.trim().is_empty() {
         say("name", "must not be empty".to_owned());
     } else if account && !is_object_name(&subject.name) {
-        say(
-            "name",
-            format!("'{}' is not the name of a ServiceAccount", subject.name),
-        );
+        say("name", format!("'{}' is not the name of a ServiceAccount", subject.name));
     }
     match subject.namespace.as_deref() {
         Some(namespace) if account && !is_object_name(namespace) => {
-            say(
-                "namespace",
-                format!("'{namespace}' is not the name of a namespace"),
-            );
+            say("namespace", format!("'{namespace}' is not the name of a namespace"));
         }
         None if account => say("namespace", "must be given for a ServiceAccount".to_owned()),
-        Some(_) if !account => say(
-            "namespace",
-            format!(
-                "is meaningful only for a ServiceAccount, not for a {}",
-                subject.kind
-            ),
-        ),
+        Some(_) if !account => {
+            say("namespace", format!("is meaningful only for a ServiceAccount, not for a {}", subject.kind))
+        }
         _ => {}
     }
 }
@@ -102,8 +74,7 @@ fn subject(path: &str, subject: &Subject, problems: &mut Vec<Problem>) {
 fn is_object_name(name: &str) -> bool {
     name.len() <= 253
         && name.split('.').all(|part| {
-            part.bytes()
-                .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+            part.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
                 && !part.is_empty()
                 && !part.starts_with('-')
                 && !part.ends_with('-')
@@ -117,21 +88,12 @@ mod tests {
     use super::*;
     use crate::review;
 
-    fn judged(
-        operation: &str,
-        name: &str,
-        spec: &Value,
-        old: Option<&Value>,
-    ) -> Vec<(String, String)> {
+    fn judged(operation: &str, name: &str, spec: &Value, old: Option<&Value>) -> Vec<(String, String)> {
         let object = |spec: &Value| json!({"metadata": {"name": name}, "spec": spec});
         let body = json!({"request": {
             "uid": "u", "operation": operation, "object": object(spec), "oldObject": old.map(object),
         }});
-        match judge(
-            &review::read(body.to_string().as_bytes()).unwrap(),
-            "ankka",
-            "ankka-system",
-        ) {
+        match judge(&review::read(body.to_string().as_bytes()).unwrap(), "ankka", "ankka-system") {
             Verdict::Admit { .. } => Vec::new(),
             Verdict::Deny(problems) => problems.into_iter().map(|p| (p.path, p.message)).collect(),
         }
@@ -153,15 +115,8 @@ mod tests {
     fn the_id_is_judged_on_create_and_never_again() {
         for id in ["Shop", "platform", "system"] {
             let found = judged("CREATE", id, &json!({}), None);
-            assert_eq!(
-                found.first().map(|(path, _)| path.as_str()),
-                Some("metadata.name"),
-                "{id}: {found:?}"
-            );
-            assert_eq!(
-                judged("UPDATE", id, &json!({"location": "eu"}), Some(&json!({}))),
-                []
-            );
+            assert_eq!(found.first().map(|(path, _)| path.as_str()), Some("metadata.name"), "{id}: {found:?}");
+            assert_eq!(judged("UPDATE", id, &json!({"location": "eu"}), Some(&json!({}))), []);
         }
     }
 
@@ -176,10 +131,7 @@ mod tests {
             ],
             "imagePullSecrets": ["ok", "Not Ok", "a..b"],
         });
-        let paths: Vec<_> = judged("CREATE", "shop", &spec, None)
-            .into_iter()
-            .map(|(path, _)| path)
-            .collect();
+        let paths: Vec<_> = judged("CREATE", "shop", &spec, None).into_iter().map(|(path, _)| path).collect();
         assert_eq!(
             paths,
             [
@@ -192,12 +144,7 @@ mod tests {
                 "spec.imagePullSecrets[2]",
             ]
         );
-        let unreadable = judged(
-            "CREATE",
-            "shop",
-            &json!({"administrators": [{"kind": "User"}]}),
-            None,
-        );
+        let unreadable = judged("CREATE", "shop", &json!({"administrators": [{"kind": "User"}]}), None);
         assert_eq!(unreadable[0].0, "spec.administrators[0]");
     }
 }

@@ -85,10 +85,7 @@ pub enum Verdict {
 impl Verdict {
     /// Let it pass as it is, without a word.
     pub fn admit() -> Self {
-        Self::Admit {
-            warnings: Vec::new(),
-            patch: None,
-        }
+        Self::Admit { warnings: Vec::new(), patch: None }
     }
 }
 
@@ -151,10 +148,7 @@ where
     match serde_json::from_slice::<Envelope<Decoded<S>>>(body) {
         Ok(review) => finish(
             review,
-            |decoded| Object {
-                metadata: decoded.metadata,
-                spec: Ok(decoded.spec),
-            },
+            |decoded| Object { metadata: decoded.metadata, spec: Ok(decoded.spec) },
             |object, old| match (object, old) {
                 (Some(object), Some(old)) => object.spec == old.spec,
                 _ => false,
@@ -163,11 +157,7 @@ where
         Err(_) => {
             let mut review: Envelope<Value> = serde_json::from_slice(body)?;
             if let Some(request) = &mut review.request {
-                request
-                    .object
-                    .iter_mut()
-                    .chain(&mut request.old_object)
-                    .for_each(drop_nulls);
+                request.object.iter_mut().chain(&mut request.old_object).for_each(drop_nulls);
             }
             finish(review, object_of_tree, |object, old| match (object, old) {
                 (Some(object), Some(old)) => object.get("spec") == old.get("spec"),
@@ -182,17 +172,12 @@ fn finish<O, S>(
     object: impl Fn(O) -> Object<S>,
     same_spec: impl Fn(Option<&O>, Option<&O>) -> bool,
 ) -> Result<Request<S>, NotAReview> {
-    let request = review
-        .request
-        .ok_or_else(|| NotAReview("it has no `request`".to_owned()))?;
+    let request = review.request.ok_or_else(|| NotAReview("it has no `request`".to_owned()))?;
     Ok(Request {
         uid: request.uid,
         operation: request.operation,
         sub_resource: request.sub_resource.unwrap_or_default(),
-        user: request
-            .user_info
-            .and_then(|user| user.username)
-            .unwrap_or_default(),
+        user: request.user_info.and_then(|user| user.username).unwrap_or_default(),
         same_spec: same_spec(request.object.as_ref(), request.old_object.as_ref()),
         object: request.object.map(&object),
         old: request.old_object.map(&object),
@@ -203,20 +188,11 @@ fn finish<O, S>(
 fn object_of_tree<S: DeserializeOwned + Default>(mut tree: Value) -> Object<S> {
     let mut take = |field: &str| tree.get_mut(field).map(Value::take);
     let metadata = take("metadata").unwrap_or_default();
-    let text = |field: &str| {
-        metadata
-            .get(field)
-            .and_then(Value::as_str)
-            .map(str::to_owned)
-    };
+    let text = |field: &str| metadata.get(field).and_then(Value::as_str).map(str::to_owned);
     let annotations = metadata
         .get("annotations")
         .and_then(Value::as_object)
-        .map(|all| {
-            all.iter()
-                .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
-                .collect()
-        });
+        .map(|all| all.iter().filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect());
     let spec = take("spec").map_or_else(
         || Ok(S::default()),
         |spec| {
@@ -313,14 +289,8 @@ struct Cause<'a> {
 /// details and a line for each cause; clients that show only `message` find every problem there, in the shape Kubernetes'
 /// own refusals have.
 pub fn answer(uid: &str, kind: &'static str, name: &str, verdict: &Verdict) -> Vec<u8> {
-    let mut response = Response {
-        uid,
-        allowed: true,
-        status: None,
-        patch_type: None,
-        patch: None,
-        warnings: Default::default(),
-    };
+    let mut response =
+        Response { uid, allowed: true, status: None, patch_type: None, patch: None, warnings: Default::default() };
     match verdict {
         Verdict::Admit { warnings, patch } => {
             response.warnings = warnings;
@@ -334,19 +304,12 @@ pub fn answer(uid: &str, kind: &'static str, name: &str, verdict: &Verdict) -> V
             response.status = Some(refusal(kind, name, problems));
         }
     }
-    let answer = Answer {
-        api_version: "admission.k8s.io/v1",
-        kind: "AdmissionReview",
-        response,
-    };
+    let answer = Answer { api_version: "admission.k8s.io/v1", kind: "AdmissionReview", response };
     serde_json::to_vec(&answer).expect("strings and numbers always serialise")
 }
 
 fn refusal<'a>(kind: &'static str, name: &'a str, problems: &'a [Problem]) -> Status<'a> {
-    let lines: Vec<String> = problems
-        .iter()
-        .map(|problem| format!("{}: {}", problem.path, problem.message))
-        .collect();
+    let lines: Vec<String> = problems.iter().map(|problem| format!("{}: {}", problem.path, problem.message)).collect();
     let list = match lines.as_slice() {
         [only] => only.clone(),
         _ => format!("[{}]", lines.join(", ")),
@@ -362,11 +325,7 @@ fn refusal<'a>(kind: &'static str, name: &'a str, problems: &'a [Problem]) -> St
             kind,
             causes: problems
                 .iter()
-                .map(|problem| Cause {
-                    reason: "FieldValueInvalid",
-                    field: &problem.path,
-                    message: &problem.message,
-                })
+                .map(|problem| Cause { reason: "FieldValueInvalid", field: &problem.path, message: &problem.message })
                 .collect(),
         },
     }

@@ -15,9 +15,7 @@ use tokio::{
 };
 
 use crate::{
-    certificates::{
-        self, cluster::Real, directory, keeper::Keeper, material::Minter, serving::Serving,
-    },
+    certificates::{self, cluster::Real, directory, keeper::Keeper, material::Minter, serving::Serving},
     server::{self, App},
     settings::Settings,
 };
@@ -39,10 +37,7 @@ pub async fn run(settings: Settings) -> anyhow::Result<()> {
     tasks.spawn(admission(app.clone(), serving.clone(), handle.clone()));
     tasks.spawn(certificate(app.clone(), serving));
 
-    let (mut terminate, mut interrupt) = (
-        signal(SignalKind::terminate())?,
-        signal(SignalKind::interrupt())?,
-    );
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     tokio::select! {
         ended = tasks.join_next() => return ended.context("no task is running")?.context("a task panicked")?,
         _ = terminate.recv() => {}
@@ -90,33 +85,20 @@ async fn certificate(app: App, serving: Serving) -> anyhow::Result<()> {
         directory::keep(folder, &serving, report).await;
         return Ok(());
     }
-    let client = kube::Client::try_default()
-        .await
-        .context("failed to find the API server")?;
+    let client = kube::Client::try_default().await.context("failed to find the API server")?;
     let cluster = Real::new(client, &app.settings.namespace);
     let mut changes = pin!(cluster.changes().ready_chunks(64).fuse());
-    let minter = Minter {
-        dns_names: app.settings.dns_names(),
-    };
+    let minter = Minter { dns_names: app.settings.dns_names() };
     let mut keeper = Keeper::new(cluster.clone(), app.settings.lifetimes, minter, serving);
     // Often enough to see every step of the shortest rotation, and hardly ever with the usual lifetimes.
-    let shortest = app
-        .settings
-        .lifetimes
-        .overlap
-        .min(app.settings.lifetimes.leaf / 3)
-        / 4;
+    let shortest = app.settings.lifetimes.overlap.min(app.settings.lifetimes.leaf / 3) / 4;
     let pause = Duration::from_millis(u64::try_from(shortest).unwrap_or_default())
         .clamp(Duration::from_millis(100), LONGEST_PAUSE);
     loop {
         let again = match tokio::time::timeout(PASS, keeper.pass(certificates::now())).await {
             Ok(Ok(outcome)) => {
                 report(&outcome);
-                if outcome.wrote {
-                    Duration::from_millis(20)
-                } else {
-                    pause
-                }
+                if outcome.wrote { Duration::from_millis(20) } else { pause }
             }
             Ok(Err(error)) => {
                 tracing::warn!(%error, "failed to look after the certificate; trying again");
@@ -124,10 +106,7 @@ async fn certificate(app: App, serving: Serving) -> anyhow::Result<()> {
                 pause.min(Duration::from_secs(2))
             }
             Err(_) => {
-                tracing::warn!(
-                    seconds = PASS.as_secs(),
-                    "the API server did not answer in time; trying again"
-                );
+                tracing::warn!(seconds = PASS.as_secs(), "the API server did not answer in time; trying again");
                 app.metrics.passed(None);
                 pause.min(Duration::from_secs(2))
             }

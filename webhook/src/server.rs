@@ -41,11 +41,7 @@ pub struct App {
 impl App {
     /// An app that has seen nothing yet.
     pub fn new(settings: Settings) -> Self {
-        Self {
-            settings: Arc::new(settings),
-            metrics: Arc::default(),
-            health: Arc::default(),
-        }
+        Self { settings: Arc::new(settings), metrics: Arc::default(), health: Arc::default() }
     }
 }
 
@@ -58,9 +54,7 @@ pub fn admission(app: App) -> Router {
     if app.settings.benchmark {
         router = router.route("/allow", post(allow));
     }
-    router
-        .layer(DefaultBodyLimit::max(LARGEST_BODY))
-        .with_state(app)
+    router.layer(DefaultBodyLimit::max(LARGEST_BODY)).with_state(app)
 }
 
 /// What the kubelet and Prometheus call.
@@ -104,41 +98,21 @@ where
     let request = match review::read::<S>(body) {
         Ok(request) => request,
         Err(error) => {
-            app.metrics
-                .reviewed(endpoint, None, began.elapsed().as_secs_f64());
+            app.metrics.reviewed(endpoint, None, began.elapsed().as_secs_f64());
             return unreadable(&error);
         }
     };
     let verdict = judge(&request);
-    let metadata = request
-        .object
-        .as_ref()
-        .or(request.old.as_ref())
-        .map(|object| &object.metadata);
-    let name = metadata
-        .and_then(|metadata| metadata.name.as_deref())
-        .unwrap_or_default();
+    let metadata = request.object.as_ref().or(request.old.as_ref()).map(|object| &object.metadata);
+    let name = metadata.and_then(|metadata| metadata.name.as_deref()).unwrap_or_default();
     if let Verdict::Deny(problems) = &verdict {
         // Fields only: what a user wrote in them may be a secret.
-        let fields: Vec<_> = problems
-            .iter()
-            .map(|problem| problem.path.as_str())
-            .collect();
-        let namespace = metadata
-            .and_then(|metadata| metadata.namespace.as_deref())
-            .unwrap_or_default();
-        tracing::info!(
-            endpoint,
-            uid = request.uid,
-            namespace,
-            name,
-            fields = fields.join(" "),
-            "denied"
-        );
+        let fields: Vec<_> = problems.iter().map(|problem| problem.path.as_str()).collect();
+        let namespace = metadata.and_then(|metadata| metadata.namespace.as_deref()).unwrap_or_default();
+        tracing::info!(endpoint, uid = request.uid, namespace, name, fields = fields.join(" "), "denied");
     }
     let answer = review::answer(&request.uid, kind, name, &verdict);
-    app.metrics
-        .reviewed(endpoint, Some(&verdict), began.elapsed().as_secs_f64());
+    app.metrics.reviewed(endpoint, Some(&verdict), began.elapsed().as_secs_f64());
     json(answer)
 }
 
@@ -153,12 +127,7 @@ async fn allow(body: Bytes) -> Response {
         uid: String,
     }
     match serde_json::from_slice::<Review>(&body) {
-        Ok(review) => json(review::answer(
-            &review.request.uid,
-            "",
-            "",
-            &Verdict::admit(),
-        )),
+        Ok(review) => json(review::answer(&review.request.uid, "", "", &Verdict::admit())),
         Err(error) => unreadable(&NotAReview::from(error)),
     }
 }
@@ -175,28 +144,17 @@ fn unreadable(error: &NotAReview) -> Response {
 async fn ready(State(app): State<App>) -> Response {
     match app.health.unready(certificates::now()) {
         None => "ok".into_response(),
-        Some(reason) => (
-            StatusCode::SERVICE_UNAVAILABLE,
-            format!("not ready: {reason}\n"),
-        )
-            .into_response(),
+        Some(reason) => (StatusCode::SERVICE_UNAVAILABLE, format!("not ready: {reason}\n")).into_response(),
     }
 }
 
 async fn metrics(State(app): State<App>) -> Response {
     match app.metrics.text() {
-        Ok(text) => (
-            [(
-                CONTENT_TYPE,
-                "application/openmetrics-text; version=1.0.0; charset=utf-8",
-            )],
-            text,
-        )
-            .into_response(),
-        Err(error) => (
-            StatusCode::INTERNAL_SERVER_ERROR,
-            format!("failed to write the metrics: {error}\n"),
-        )
-            .into_response(),
+        Ok(text) => {
+            ([(CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], text).into_response()
+        }
+        Err(error) => {
+            (StatusCode::INTERNAL_SERVER_ERROR, format!("failed to write the metrics: {error}\n")).into_response()
+        }
     }
 }

@@ -27,10 +27,7 @@ pub fn judge(request: &Request<AnkkaServiceSpec>, prefix: &str) -> Verdict {
         return Verdict::Deny(problems);
     }
     warnings.extend(old.and_then(|old| restarted_in_place(old, spec)));
-    Verdict::Admit {
-        warnings,
-        patch: None,
-    }
+    Verdict::Admit { warnings, patch: None }
 }
 
 /// The object, where the request changes something of ours.
@@ -39,13 +36,9 @@ pub fn judge(request: &Request<AnkkaServiceSpec>, prefix: &str) -> Verdict {
 /// because the object breaks a rule. A spec changed at that time has no effect, whatever it says: the controller builds
 /// nothing for an object with a deletion timestamp, and that timestamp cannot be taken back.
 pub(crate) fn changed<S>(request: &Request<S>) -> Option<&Object<S>> {
-    let judged = matches!(request.operation, Operation::Create | Operation::Update)
-        && request.sub_resource.is_empty();
-    let deleted = |object: &Option<Object<S>>| {
-        object
-            .as_ref()
-            .is_some_and(|object| object.metadata.deletion_timestamp.is_some())
-    };
+    let judged = matches!(request.operation, Operation::Create | Operation::Update) && request.sub_resource.is_empty();
+    let deleted =
+        |object: &Option<Object<S>>| object.as_ref().is_some_and(|object| object.metadata.deletion_timestamp.is_some());
     if !judged || request.same_spec || deleted(&request.old) || deleted(&request.object) {
         return None;
     }
@@ -109,28 +102,19 @@ const COUNTERS: [(&str, Count); 5] = [
 ];
 
 pub(crate) fn credential_generation(spec: &AnkkaServiceSpec) -> i64 {
-    spec.storage
-        .as_ref()
-        .map_or(0, |storage| storage.credential_generation)
+    spec.storage.as_ref().map_or(0, |storage| storage.credential_generation)
 }
 
 pub(crate) fn settings_generation(spec: &AnkkaServiceSpec) -> i64 {
-    spec.storage
-        .as_ref()
-        .map_or(0, |storage| storage.settings_generation)
+    spec.storage.as_ref().map_or(0, |storage| storage.settings_generation)
 }
 
 pub(crate) fn move_generation(spec: &AnkkaServiceSpec) -> i64 {
-    spec.storage
-        .as_ref()
-        .and_then(|storage| storage.move_.as_ref())
-        .map_or(0, |asked| asked.generation)
+    spec.storage.as_ref().and_then(|storage| storage.move_.as_ref()).map_or(0, |asked| asked.generation)
 }
 
 pub(crate) fn database_generation(spec: &AnkkaServiceSpec) -> i64 {
-    spec.database
-        .as_ref()
-        .map_or(0, |database| database.credential_generation)
+    spec.database.as_ref().map_or(0, |database| database.credential_generation)
 }
 
 /// A node keeps the image it has under a tag, so a restart alone may bring nothing new.
@@ -192,27 +176,17 @@ mod tests {
         let mut bad = object(&json!({"service": {"port": 0, "env": [{"name": "A"}]}}));
         bad["metadata"]["name"] = json!("Cart");
         let verdict = create(&bad);
-        let found: Vec<_> = problems(&verdict)
-            .iter()
-            .map(|p| (p.path.as_str(), p.message.as_str()))
-            .collect();
-        assert!(found.contains(&("metadata.name", "service name 'Cart' is invalid: lowercase letters, digits and '-', starting with a letter")), "{found:?}");
-        assert!(
-            found.contains(&("spec.service.image", "service image must not be empty")),
-            "{found:?}"
-        );
+        let found: Vec<_> = problems(&verdict).iter().map(|p| (p.path.as_str(), p.message.as_str())).collect();
         assert!(
             found.contains(&(
-                "spec.service.port",
-                "service port 0 is outside the range 1-65535"
+                "metadata.name",
+                "service name 'Cart' is invalid: lowercase letters, digits and '-', starting with a letter"
             )),
             "{found:?}"
         );
-        assert!(
-            found
-                .iter()
-                .any(|(_, message)| *message == "env var 'A' sets neither value nor secretKeyRef")
-        );
+        assert!(found.contains(&("spec.service.image", "service image must not be empty")), "{found:?}");
+        assert!(found.contains(&("spec.service.port", "service port 0 is outside the range 1-65535")), "{found:?}");
+        assert!(found.iter().any(|(_, message)| *message == "env var 'A' sets neither value nor secretKeyRef"));
     }
 
     #[test]
@@ -225,21 +199,15 @@ mod tests {
     #[test]
     fn a_service_stored_under_older_rules_can_be_paused_but_not_changed() {
         let stored = spec(|spec| spec["service"]["port"] = json!(0));
-        let paused =
-            spec(|spec| (spec["service"]["port"], spec["paused"]) = (json!(0), json!(true)));
+        let paused = spec(|spec| (spec["service"]["port"], spec["paused"]) = (json!(0), json!(true)));
         assert_eq!(update(&object(&stored), &object(&paused)), Verdict::admit());
         let changed = spec(|spec| spec["service"] = json!({"image": "i:2", "port": 0}));
-        assert_eq!(
-            problems(&update(&object(&stored), &object(&changed)))[0].path,
-            "spec.service.port"
-        );
+        assert_eq!(problems(&update(&object(&stored), &object(&changed)))[0].path, "spec.service.port");
         // The same said again is no change, nor is a null where there was nothing.
         let mut labelled = object(&stored);
         labelled["metadata"]["labels"] = json!({"team": "x"});
         assert_eq!(update(&object(&stored), &labelled), Verdict::admit());
-        let nulls = spec(|spec| {
-            (spec["service"]["port"], spec["service"]["hosting"]) = (json!(0), Value::Null)
-        });
+        let nulls = spec(|spec| (spec["service"]["port"], spec["service"]["hosting"]) = (json!(0), Value::Null));
         assert_eq!(update(&object(&stored), &object(&nulls)), Verdict::admit());
     }
 
@@ -260,11 +228,9 @@ mod tests {
     #[test]
     fn the_status_and_deletions_are_not_judged() {
         let bad = object(&json!({}));
-        assert_eq!(
-            judge_json(json!({"operation": "DELETE", "oldObject": bad})),
-            Verdict::admit()
-        );
-        let status = json!({"operation": "UPDATE", "subResource": "status", "object": bad, "oldObject": object(&spec(|_| ()))});
+        assert_eq!(judge_json(json!({"operation": "DELETE", "oldObject": bad})), Verdict::admit());
+        let status =
+            json!({"operation": "UPDATE", "subResource": "status", "object": bad, "oldObject": object(&spec(|_| ()))});
         assert_eq!(judge_json(status), Verdict::admit());
     }
 
@@ -284,51 +250,28 @@ mod tests {
                 "a counter never falls: it is 3 and would become 2; keep it, or raise it to ask again"
             )]
         );
-        let verdict = update(
-            &object(&raised),
-            &object(&json!({"service": {"image": "i:1"}})),
-        );
-        let paths: Vec<_> = problems(&verdict)
-            .iter()
-            .map(|problem| problem.path.as_str())
-            .collect();
+        let verdict = update(&object(&raised), &object(&json!({"service": {"image": "i:1"}})));
+        let paths: Vec<_> = problems(&verdict).iter().map(|problem| problem.path.as_str()).collect();
         assert_eq!(paths, COUNTERS.map(|(path, _)| path));
         let mut higher = raised.clone();
         higher["restarts"] = json!(i64::MAX);
-        assert!(matches!(
-            update(&object(&raised), &object(&higher)),
-            Verdict::Admit { .. }
-        ));
-        assert!(matches!(
-            create(&object(&spec(|spec| spec["restarts"] = json!(-1)))),
-            Verdict::Deny(_)
-        ));
+        assert!(matches!(update(&object(&raised), &object(&higher)), Verdict::Admit { .. }));
+        assert!(matches!(create(&object(&spec(|spec| spec["restarts"] = json!(-1)))), Verdict::Deny(_)));
     }
 
     #[test]
     fn an_even_number_of_instances_is_admitted_with_a_word() {
-        let with = |count: i64| {
-            spec(|spec| {
-                spec["service"]["resources"] = json!({"autoscaling": {"minInstances": count}})
-            })
-        };
+        let with =
+            |count: i64| spec(|spec| spec["service"]["resources"] = json!({"autoscaling": {"minInstances": count}}));
         for even in [2, 4] {
             let verdict = create(&object(&with(even)));
-            let [warning] = warnings(&verdict) else {
-                panic!("{verdict:?}")
-            };
-            assert!(
-                warning.starts_with(&format!("minInstances is {even}, an even number")),
-                "{warning}"
-            );
+            let [warning] = warnings(&verdict) else { panic!("{verdict:?}") };
+            assert!(warning.starts_with(&format!("minInstances is {even}, an even number")), "{warning}");
         }
         assert_eq!(create(&object(&with(3))), Verdict::admit());
         let mut paused = with(2);
         paused["paused"] = json!(true);
-        assert_eq!(
-            update(&object(&with(2)), &object(&paused)),
-            Verdict::admit()
-        );
+        assert_eq!(update(&object(&with(2)), &object(&paused)), Verdict::admit());
     }
 
     #[test]
@@ -337,15 +280,9 @@ mod tests {
         let before = |image: &str| json!({"service": {"image": image}});
         let verdict = update(&object(&before("i:1")), &object(&restarted("i:1")));
         assert!(warnings(&verdict)[0].starts_with("a restart keeps the image"));
-        assert_eq!(
-            update(&object(&before("i:1")), &object(&restarted("i:2"))),
-            Verdict::admit()
-        );
+        assert_eq!(update(&object(&before("i:1")), &object(&restarted("i:2"))), Verdict::admit());
         let digest = format!("i@sha256:{}", "0".repeat(64));
-        assert_eq!(
-            update(&object(&before(&digest)), &object(&restarted(&digest))),
-            Verdict::admit()
-        );
+        assert_eq!(update(&object(&before(&digest)), &object(&restarted(&digest))), Verdict::admit());
     }
 
     #[test]
@@ -359,15 +296,11 @@ mod tests {
 
     #[test]
     fn a_spec_that_cannot_be_read_is_refused_with_its_place_and_without_its_value() {
-        let wrong =
-            object(&json!({"service": {"image": "i:1", "env": [{"name": "A", "value": 4711}]}}));
+        let wrong = object(&json!({"service": {"image": "i:1", "env": [{"name": "A", "value": 4711}]}}));
         let verdict = create(&wrong);
         assert_eq!(
             problems(&verdict),
-            [Problem::new(
-                "spec.service.env[0].value",
-                "is of the wrong type, expected a string"
-            )]
+            [Problem::new("spec.service.env[0].value", "is of the wrong type, expected a string")]
         );
         assert_eq!(problems(&create(&object(&json!(7))))[0].path, "spec");
         // Stored like that, it can be left as it is, and be made right.

@@ -51,11 +51,9 @@ impl Settings {
     /// The settings that `get` answers. An empty value is an absent one.
     pub fn read(get: impl Fn(&str) -> Option<String>) -> Result<Self, Malformed> {
         let get = |name: &str| get(name).filter(|value| !value.is_empty());
-        let prefix = get("ANKKA_K8S_NAMESPACE_PREFIX")
-            .unwrap_or_else(|| ankka_crds::names::DEFAULT_PREFIX.to_owned());
+        let prefix = get("ANKKA_K8S_NAMESPACE_PREFIX").unwrap_or_else(|| ankka_crds::names::DEFAULT_PREFIX.to_owned());
         let label = |text: &str| {
-            text.bytes()
-                .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+            text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
                 && text.starts_with(|first: char| first.is_ascii_lowercase())
                 && !text.ends_with('-')
         };
@@ -63,12 +61,10 @@ impl Settings {
             return Err(Malformed {
                 variable: "ANKKA_K8S_NAMESPACE_PREFIX",
                 value: prefix,
-                allowed: "at most 16 lowercase letters, digits and '-', starting with a letter"
-                    .to_owned(),
+                allowed: "at most 16 lowercase letters, digits and '-', starting with a letter".to_owned(),
             });
         }
-        let Some(namespace) = get("POD_NAMESPACE").filter(|name| label(name) && name.len() <= 63)
-        else {
+        let Some(namespace) = get("POD_NAMESPACE").filter(|name| label(name) && name.len() <= 63) else {
             return Err(Malformed {
                 variable: "POD_NAMESPACE",
                 value: get("POD_NAMESPACE").unwrap_or_default(),
@@ -80,11 +76,7 @@ impl Settings {
             Some("1") => true,
             Some(other) => {
                 let (variable, value) = ("ANKKA_WEBHOOK_BENCHMARK", other.to_owned());
-                return Err(Malformed {
-                    variable,
-                    value,
-                    allowed: "0 or 1".to_owned(),
-                });
+                return Err(Malformed { variable, value, allowed: "0 or 1".to_owned() });
             }
         };
         Ok(Self {
@@ -102,11 +94,7 @@ impl Settings {
     /// The names the API server may call this process by.
     pub fn dns_names(&self) -> Vec<String> {
         let service = format!("ankka-webhook.{}", self.namespace);
-        vec![
-            format!("{service}.svc"),
-            service.clone(),
-            format!("{service}.svc.cluster.local"),
-        ]
+        vec![format!("{service}.svc"), service.clone(), format!("{service}.svc.cluster.local")]
     }
 }
 
@@ -145,33 +133,21 @@ where
     };
     match value.parse() {
         Ok(number) if number >= least && number <= most => Ok(number),
-        _ => Err(Malformed {
-            variable,
-            value,
-            allowed: format!("a whole number from {least} to {most}"),
-        }),
+        _ => Err(Malformed { variable, value, allowed: format!("a whole number from {least} to {most}") }),
     }
 }
 
 /// What is logged: `ANKKA_LOG`, else `RUST_LOG`, else everything from `info`.
 pub fn log_filter() -> Result<EnvFilter, Malformed> {
-    let set = |variable: &'static str| {
-        Some((
-            variable,
-            std::env::var(variable)
-                .ok()
-                .filter(|value| !value.is_empty())?,
-        ))
-    };
+    let set =
+        |variable: &'static str| Some((variable, std::env::var(variable).ok().filter(|value| !value.is_empty())?));
     let Some((variable, value)) = set("ANKKA_LOG").or_else(|| set("RUST_LOG")) else {
         return Ok(EnvFilter::new("info"));
     };
     EnvFilter::try_new(&value).map_err(|_| Malformed {
         variable,
         value,
-        allowed:
-            "a level (error, warn, info, debug, trace), or target=level pairs separated by commas"
-                .to_owned(),
+        allowed: "a level (error, warn, info, debug, trace), or target=level pairs separated by commas".to_owned(),
     })
 }
 
@@ -180,27 +156,14 @@ mod tests {
     use super::*;
 
     fn read(set: &[(&str, &str)]) -> Result<Settings, Malformed> {
-        let find = |name: &str| {
-            set.iter()
-                .find(|(set, _)| *set == name)
-                .map(|(_, value)| (*value).to_owned())
-        };
-        Settings::read(|name| {
-            find(name).or_else(|| (name == "POD_NAMESPACE").then(|| "ankka-system".to_owned()))
-        })
+        let find = |name: &str| set.iter().find(|(set, _)| *set == name).map(|(_, value)| (*value).to_owned());
+        Settings::read(|name| find(name).or_else(|| (name == "POD_NAMESPACE").then(|| "ankka-system".to_owned())))
     }
 
     #[test]
     fn defaults_suit_the_chart() {
         let settings = read(&[]).unwrap();
-        assert_eq!(
-            (
-                settings.port,
-                settings.health_port,
-                settings.prefix.as_str()
-            ),
-            (9443, 8080, "ankka")
-        );
+        assert_eq!((settings.port, settings.health_port, settings.prefix.as_str()), (9443, 8080, "ankka"));
         assert!(settings.certificate_dir.is_none() && !settings.benchmark);
         let names = settings.dns_names();
         assert_eq!(names[0], "ankka-webhook.ankka-system.svc");
@@ -209,31 +172,19 @@ mod tests {
 
     #[test]
     fn a_malformed_setting_names_variable_value_and_what_is_allowed() {
-        let error = read(&[("ANKKA_WEBHOOK_PORT", "https")])
-            .unwrap_err()
-            .to_string();
-        assert_eq!(
-            error,
-            "cannot use ANKKA_WEBHOOK_PORT=https: a whole number from 1 to 65535"
-        );
+        let error = read(&[("ANKKA_WEBHOOK_PORT", "https")]).unwrap_err().to_string();
+        assert_eq!(error, "cannot use ANKKA_WEBHOOK_PORT=https: a whole number from 1 to 65535");
         assert!(read(&[("ANKKA_WEBHOOK_PORT", "0")]).is_err());
         assert!(read(&[("ANKKA_K8S_NAMESPACE_PREFIX", "Ankka")]).is_err());
         assert!(read(&[("ANKKA_WEBHOOK_BENCHMARK", "yes")]).is_err());
-        assert_eq!(
-            Settings::read(|_| None).unwrap_err().variable,
-            "POD_NAMESPACE"
-        );
+        assert_eq!(Settings::read(|_| None).unwrap_err().variable, "POD_NAMESPACE");
     }
 
     #[test]
     fn lifetimes_that_leave_no_time_to_rotate_are_refused() {
-        let short = [
-            ("ANKKA_WEBHOOK_CA_SECONDS", "12"),
-            ("ANKKA_WEBHOOK_LEAF_SECONDS", "3"),
-        ];
+        let short = [("ANKKA_WEBHOOK_CA_SECONDS", "12"), ("ANKKA_WEBHOOK_LEAF_SECONDS", "3")];
         assert!(read(&[&short[..], &[("ANKKA_WEBHOOK_OVERLAP_SECONDS", "1")]].concat()).is_ok());
-        let error =
-            read(&[&short[..], &[("ANKKA_WEBHOOK_OVERLAP_SECONDS", "2")]].concat()).unwrap_err();
+        let error = read(&[&short[..], &[("ANKKA_WEBHOOK_OVERLAP_SECONDS", "2")]].concat()).unwrap_err();
         assert_eq!(error.variable, "ANKKA_WEBHOOK_CA_SECONDS");
     }
 }

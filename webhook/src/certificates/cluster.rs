@@ -75,20 +75,18 @@ where
             let api = api.clone();
             async move {
                 // The first event of a watch from "0" is the object as it is, so nothing is missed between two watches.
-                let params = WatchParams::default()
-                    .fields(&format!("metadata.name={name}"))
-                    .timeout(240);
+                let params = WatchParams::default().fields(&format!("metadata.name={name}")).timeout(240);
                 let events = match api.watch_metadata(&params, "0").await {
-                    Ok(events) => events
-                        .map_err(move |error| tracing::debug!(name, %error, "a watch broke off"))
-                        .boxed(),
+                    Ok(events) => {
+                        events.map_err(move |error| tracing::debug!(name, %error, "a watch broke off")).boxed()
+                    }
                     Err(error) => {
                         tracing::warn!(name, %error, "failed to watch; trying again in a second");
                         stream::empty().boxed()
                     }
                 };
-                let pause = stream::once(tokio::time::sleep(Duration::from_secs(1)))
-                    .filter_map(|()| future::ready(None));
+                let pause =
+                    stream::once(tokio::time::sleep(Duration::from_secs(1))).filter_map(|()| future::ready(None));
                 events.map(|_| ()).chain(pause)
             }
         })
@@ -104,28 +102,19 @@ trait Hooks: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug {
 impl Hooks for ValidatingWebhookConfiguration {
     const KIND: &'static str = "ValidatingWebhookConfiguration";
     fn hooks(&self) -> Vec<(&str, &WebhookClientConfig)> {
-        self.webhooks
-            .iter()
-            .flatten()
-            .map(|hook| (hook.name.as_str(), &hook.client_config))
-            .collect()
+        self.webhooks.iter().flatten().map(|hook| (hook.name.as_str(), &hook.client_config)).collect()
     }
 }
 
 impl Hooks for MutatingWebhookConfiguration {
     const KIND: &'static str = "MutatingWebhookConfiguration";
     fn hooks(&self) -> Vec<(&str, &WebhookClientConfig)> {
-        self.webhooks
-            .iter()
-            .flatten()
-            .map(|hook| (hook.name.as_str(), &hook.client_config))
-            .collect()
+        self.webhooks.iter().flatten().map(|hook| (hook.name.as_str(), &hook.client_config)).collect()
     }
 }
 
 fn configuration<K: Hooks>(read: &K) -> Configuration {
-    let bundle =
-        |config: &WebhookClientConfig| config.ca_bundle.as_ref().map(|bundle| bundle.0.clone());
+    let bundle = |config: &WebhookClientConfig| config.ca_bundle.as_ref().map(|bundle| bundle.0.clone());
     Configuration {
         kind: K::KIND,
         version: read.meta().resource_version.clone().unwrap_or_default(),
@@ -138,26 +127,13 @@ fn configuration<K: Hooks>(read: &K) -> Configuration {
 }
 
 /// Sets `caBundle` in every webhook and nothing else: the list is merged by name, so the chart keeps owning the rest.
-async fn put_bundle<K: Hooks>(
-    api: &Api<K>,
-    read: &Configuration,
-    bundle: &str,
-) -> Result<bool, kube::Error> {
+async fn put_bundle<K: Hooks>(api: &Api<K>, read: &Configuration, bundle: &str) -> Result<bool, kube::Error> {
     let bundle = ByteString(bundle.as_bytes().to_vec());
-    let hooks: Vec<_> = read
-        .bundles
-        .iter()
-        .map(|(name, _)| json!({"name": name, "clientConfig": {"caBundle": bundle}}))
-        .collect();
+    let hooks: Vec<_> =
+        read.bundles.iter().map(|(name, _)| json!({"name": name, "clientConfig": {"caBundle": bundle}})).collect();
     let patch = json!({"metadata": {"resourceVersion": read.version}, "webhooks": hooks});
-    let params = PatchParams {
-        field_manager: Some(MANAGER.to_owned()),
-        ..PatchParams::default()
-    };
-    written(
-        api.patch(CONFIGURATION, &params, &Patch::Strategic(patch))
-            .await,
-    )
+    let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
+    written(api.patch(CONFIGURATION, &params, &Patch::Strategic(patch)).await)
 }
 
 fn written<K>(answer: Result<K, kube::Error>) -> Result<bool, kube::Error> {
@@ -189,25 +165,13 @@ impl Cluster for Real {
         let mutating = self.mutating.get(CONFIGURATION);
         let read = |kind: &'static str| failed("read", kind, CONFIGURATION);
         Ok(vec![
-            configuration(
-                &validating
-                    .await
-                    .map_err(read(ValidatingWebhookConfiguration::KIND))?,
-            ),
-            configuration(
-                &mutating
-                    .await
-                    .map_err(read(MutatingWebhookConfiguration::KIND))?,
-            ),
+            configuration(&validating.await.map_err(read(ValidatingWebhookConfiguration::KIND))?),
+            configuration(&mutating.await.map_err(read(MutatingWebhookConfiguration::KIND))?),
         ])
     }
 
     async fn secret(&self) -> Result<Stored, Failed> {
-        let secret = self
-            .secrets
-            .get(SECRET)
-            .await
-            .map_err(failed("read", "Secret", SECRET))?;
+        let secret = self.secrets.get(SECRET).await.map_err(failed("read", "Secret", SECRET))?;
         Ok(Stored {
             version: secret.metadata.resource_version.clone().unwrap_or_default(),
             data: secret.data.clone().unwrap_or_default(),
@@ -219,12 +183,8 @@ impl Cluster for Real {
         // The whole object goes back as it was read, version included: labels of the chart's stay.
         let mut secret = read.object.as_deref().cloned().unwrap_or_default();
         secret.data = Some(data);
-        let params = PostParams {
-            field_manager: Some(MANAGER.to_owned()),
-            ..PostParams::default()
-        };
-        written(self.secrets.replace(SECRET, &params, &secret).await)
-            .map_err(failed("update", "Secret", SECRET))
+        let params = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
+        written(self.secrets.replace(SECRET, &params, &secret).await).map_err(failed("update", "Secret", SECRET))
     }
 
     async fn put_bundle(&self, read: &Configuration, bundle: &str) -> Result<bool, Failed> {

@@ -17,11 +17,7 @@ pub async fn keep(folder: &Path, serving: &Serving, report: impl Fn(&Outcome)) {
             Ok(leaf_not_after) => {
                 told = None;
                 // Whom the API server trusts is not ours to see in this mode.
-                report(&Outcome {
-                    trusted: true,
-                    leaf_not_after,
-                    ..Outcome::default()
-                });
+                report(&Outcome { trusted: true, leaf_not_after, ..Outcome::default() });
             }
             Err(error) => {
                 let error = error.to_string();
@@ -38,11 +34,7 @@ pub async fn keep(folder: &Path, serving: &Serving, report: impl Fn(&Outcome)) {
 type Pair = (Vec<u8>, Vec<u8>);
 
 /// Serves what is in the folder, unless it is `served` already. When the certificate expires.
-async fn load(
-    folder: &Path,
-    serving: &Serving,
-    served: &mut Option<Pair>,
-) -> std::io::Result<Option<Moment>> {
+async fn load(folder: &Path, serving: &Serving, served: &mut Option<Pair>) -> std::io::Result<Option<Moment>> {
     let (certificate, key) = (folder.join("tls.crt"), folder.join("tls.key"));
     let pair = (read(&certificate).await?, read(&key).await?);
     if served.as_ref() != Some(&pair) {
@@ -54,12 +46,9 @@ async fn load(
 }
 
 async fn read(path: &Path) -> std::io::Result<Vec<u8>> {
-    tokio::fs::read(path).await.map_err(|error| {
-        std::io::Error::new(
-            error.kind(),
-            format!("failed to read {}: {error}", path.display()),
-        )
-    })
+    tokio::fs::read(path)
+        .await
+        .map_err(|error| std::io::Error::new(error.kind(), format!("failed to read {}: {error}", path.display())))
 }
 
 #[cfg(test)]
@@ -68,9 +57,7 @@ mod tests {
     use crate::certificates::{material::Minter, now, protocol::Mint};
 
     fn pair() -> Pair {
-        let mut mint = Minter {
-            dns_names: vec!["localhost".to_owned()],
-        };
+        let mut mint = Minter { dns_names: vec!["localhost".to_owned()] };
         let authority = mint.authority(now(), now() + 1_000_000).unwrap();
         let leaf = mint.leaf(&authority, now(), now() + 500_000).unwrap();
         (leaf.certificate.into_bytes(), leaf.key.into_bytes())
@@ -80,38 +67,21 @@ mod tests {
     async fn a_new_pair_is_picked_up_and_a_half_written_one_is_not() {
         let folder = tempfile::tempdir().unwrap();
         let (serving, mut served) = (Serving::default(), None);
-        assert!(
-            load(folder.path(), &serving, &mut served)
-                .await
-                .unwrap_err()
-                .to_string()
-                .contains("tls.crt")
-        );
+        assert!(load(folder.path(), &serving, &mut served).await.unwrap_err().to_string().contains("tls.crt"));
         let put = |pair: &Pair| {
             std::fs::write(folder.path().join("tls.crt"), &pair.0).unwrap();
             std::fs::write(folder.path().join("tls.key"), &pair.1).unwrap();
         };
         let (first, second) = (pair(), pair());
         put(&first);
-        assert!(
-            load(folder.path(), &serving, &mut served)
-                .await
-                .unwrap()
-                .is_some()
-        );
+        assert!(load(folder.path(), &serving, &mut served).await.unwrap().is_some());
         let before = serving.first().await.get_inner();
         put(&(second.0.clone(), first.1.clone()));
         assert!(load(folder.path(), &serving, &mut served).await.is_err());
-        assert!(std::sync::Arc::ptr_eq(
-            &before,
-            &serving.first().await.get_inner()
-        ));
+        assert!(std::sync::Arc::ptr_eq(&before, &serving.first().await.get_inner()));
         put(&second);
         assert!(load(folder.path(), &serving, &mut served).await.is_ok());
-        assert!(!std::sync::Arc::ptr_eq(
-            &before,
-            &serving.first().await.get_inner()
-        ));
+        assert!(!std::sync::Arc::ptr_eq(&before, &serving.first().await.get_inner()));
         assert_eq!(served, Some(second));
     }
 }

@@ -21,23 +21,13 @@ pub trait Cluster {
     /// Why a call did not do what was asked.
     type Error: std::fmt::Display;
     /// Reads both configurations.
-    fn configurations(
-        &self,
-    ) -> impl Future<Output = Result<Vec<Configuration>, Self::Error>> + Send;
+    fn configurations(&self) -> impl Future<Output = Result<Vec<Configuration>, Self::Error>> + Send;
     /// Reads the Secret.
     fn secret(&self) -> impl Future<Output = Result<Stored, Self::Error>> + Send;
     /// Replaces the Secret's content if it is still the one that was read. False when it is not.
-    fn put_secret(
-        &self,
-        read: &Stored,
-        data: Data,
-    ) -> impl Future<Output = Result<bool, Self::Error>> + Send;
+    fn put_secret(&self, read: &Stored, data: Data) -> impl Future<Output = Result<bool, Self::Error>> + Send;
     /// Sets every `caBundle` of a configuration if it is still the one that was read. False when it is not.
-    fn put_bundle(
-        &self,
-        read: &Configuration,
-        bundle: &str,
-    ) -> impl Future<Output = Result<bool, Self::Error>> + Send;
+    fn put_bundle(&self, read: &Configuration, bundle: &str) -> impl Future<Output = Result<bool, Self::Error>> + Send;
 }
 
 /// The Secret as it was read.
@@ -102,29 +92,14 @@ pub struct Keeper<C> {
 
 impl<C: Cluster> Keeper<C> {
     /// A keeper that has done nothing yet. `minter` says the names leaves are good for.
-    pub fn new(
-        cluster: C,
-        lifetimes: Lifetimes,
-        minter: material::Minter,
-        serving: Serving,
-    ) -> Self {
-        Self {
-            cluster,
-            lifetimes,
-            minter,
-            serving,
-            leaf: None,
-        }
+    pub fn new(cluster: C, lifetimes: Lifetimes, minter: material::Minter, serving: Serving) -> Self {
+        Self { cluster, lifetimes, minter, serving, leaf: None }
     }
 
     /// One pass at `now`.
     pub async fn pass(&mut self, now: Moment) -> Result<Outcome, Error<C::Error>> {
         let began = Instant::now();
-        let configurations = self
-            .cluster
-            .configurations()
-            .await
-            .map_err(Error::Cluster)?;
+        let configurations = self.cluster.configurations().await.map_err(Error::Cluster)?;
         let seen = seen(&configurations);
         let stored = self.cluster.secret().await.map_err(Error::Cluster)?;
         if began.elapsed() > self.stale() {
@@ -134,11 +109,7 @@ impl<C: Cluster> Keeper<C> {
         let state = secret::read(&stored.data, &self.minter.dns_names[0]);
         if let Some(wanted) = step(&state, &seen, now, &self.lifetimes, &mut self.minter)? {
             let data = secret::write(&wanted, &stored.data);
-            let won = self
-                .cluster
-                .put_secret(&stored, data)
-                .await
-                .map_err(Error::Cluster)?;
+            let won = self.cluster.put_secret(&stored, data).await.map_err(Error::Cluster)?;
             if won {
                 log(&state, &wanted);
             }
@@ -147,22 +118,10 @@ impl<C: Cluster> Keeper<C> {
         let bundle = state.bundle();
         let mut wrote = false;
         for configuration in &configurations {
-            if configuration
-                .bundles
-                .iter()
-                .any(|(_, found)| found != bundle.as_bytes())
-            {
+            if configuration.bundles.iter().any(|(_, found)| found != bundle.as_bytes()) {
                 wrote = true;
-                let won = self
-                    .cluster
-                    .put_bundle(configuration, &bundle)
-                    .await
-                    .map_err(Error::Cluster)?;
-                tracing::info!(
-                    kind = configuration.kind,
-                    won,
-                    "wrote the authorities to trust"
-                );
+                let won = self.cluster.put_bundle(configuration, &bundle).await.map_err(Error::Cluster)?;
+                tracing::info!(kind = configuration.kind, won, "wrote the authorities to trust");
             }
         }
         self.load(&state)?;
@@ -175,18 +134,9 @@ impl<C: Cluster> Keeper<C> {
 
     /// Serves the leaf in the Secret. Where that one is broken or missing, the one before stays in use.
     fn load(&mut self, state: &State) -> std::io::Result<()> {
-        if let Some(leaf) = state
-            .leaf
-            .as_ref()
-            .filter(|leaf| self.leaf.as_ref() != Some(leaf))
-        {
-            self.serving
-                .load(leaf.certificate.as_bytes(), leaf.key.as_bytes())?;
-            tracing::info!(
-                issuer = &leaf.issuer[..16],
-                not_after = leaf.not_after,
-                "serving a new certificate"
-            );
+        if let Some(leaf) = state.leaf.as_ref().filter(|leaf| self.leaf.as_ref() != Some(leaf)) {
+            self.serving.load(leaf.certificate.as_bytes(), leaf.key.as_bytes())?;
+            tracing::info!(issuer = &leaf.issuer[..16], not_after = leaf.not_after, "serving a new certificate");
             self.leaf = Some(leaf.clone());
         }
         Ok(())
@@ -195,10 +145,7 @@ impl<C: Cluster> Keeper<C> {
     fn outcome(&self, seen: &Seen, state: Option<&State>, wrote: bool) -> Outcome {
         Outcome {
             wrote,
-            trusted: self
-                .leaf
-                .as_ref()
-                .is_some_and(|leaf| seen.everywhere(&leaf.issuer)),
+            trusted: self.leaf.as_ref().is_some_and(|leaf| seen.everywhere(&leaf.issuer)),
             leaf_not_after: self.leaf.as_ref().map(|leaf| leaf.not_after),
             authority_not_after: state.and_then(|state| Some(state.current.as_ref()?.not_after)),
         }
@@ -206,22 +153,13 @@ impl<C: Cluster> Keeper<C> {
 }
 
 fn seen(configurations: &[Configuration]) -> Seen {
-    let bundles = configurations
-        .iter()
-        .flat_map(|configuration| &configuration.bundles);
-    Seen {
-        bundles: bundles
-            .map(|(_, bundle)| material::authorities(bundle))
-            .collect(),
-    }
+    let bundles = configurations.iter().flat_map(|configuration| &configuration.bundles);
+    Seen { bundles: bundles.map(|(_, bundle)| material::authorities(bundle)).collect() }
 }
 
 fn log(before: &State, after: &State) {
     let id = |authority: &Option<Authority>| {
-        authority
-            .as_ref()
-            .map(|authority| authority.id[..16].to_owned())
-            .unwrap_or_default()
+        authority.as_ref().map(|authority| authority.id[..16].to_owned()).unwrap_or_default()
     };
     tracing::info!(
         authority = id(&after.current),

@@ -1,8 +1,8 @@
 //! Real keys and certificates: making them, and telling sound ones from broken ones.
 
 use rcgen::{
-    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    KeyUsagePurpose, PublicKeyData, date_time_ymd,
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
+    PublicKeyData, date_time_ymd,
 };
 use rustls::pki_types::{CertificateDer, pem::PemObject};
 use sha2::{Digest, Sha256};
@@ -34,9 +34,7 @@ impl Mint for Minter {
         // The key's digest in the name: authorities of one name would be taken for each other while both are trusted.
         let digest = hex(&Sha256::digest(key.der_bytes())[..8]);
         params.distinguished_name = rcgen::DistinguishedName::new();
-        params
-            .distinguished_name
-            .push(DnType::CommonName, format!("ankka-webhook-ca-{digest}"));
+        params.distinguished_name.push(DnType::CommonName, format!("ankka-webhook-ca-{digest}"));
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         let certificate = params.self_signed(&key)?;
@@ -48,24 +46,12 @@ impl Mint for Minter {
         })
     }
 
-    fn leaf(
-        &mut self,
-        authority: &Authority,
-        now: Moment,
-        not_after: Moment,
-    ) -> Result<Leaf, rcgen::Error> {
-        let issuer =
-            Issuer::from_ca_cert_pem(&authority.certificate, KeyPair::from_pem(&authority.key)?)?;
+    fn leaf(&mut self, authority: &Authority, now: Moment, not_after: Moment) -> Result<Leaf, rcgen::Error> {
+        let issuer = Issuer::from_ca_cert_pem(&authority.certificate, KeyPair::from_pem(&authority.key)?)?;
         let key = KeyPair::generate()?;
-        let mut params = dated(
-            CertificateParams::new(self.dns_names.clone())?,
-            now,
-            not_after,
-        );
+        let mut params = dated(CertificateParams::new(self.dns_names.clone())?, now, not_after);
         params.distinguished_name = rcgen::DistinguishedName::new();
-        params
-            .distinguished_name
-            .push(DnType::CommonName, "ankka-webhook");
+        params.distinguished_name.push(DnType::CommonName, "ankka-webhook");
         params.use_authority_key_identifier_extension = true;
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
@@ -81,8 +67,7 @@ impl Mint for Minter {
 
 fn dated(mut params: CertificateParams, now: Moment, not_after: Moment) -> CertificateParams {
     let at = |moment: Moment| {
-        date_time_ymd(1970, 1, 1)
-            + Duration::from_secs(u64::try_from(moment.div_euclid(1000)).unwrap_or_default())
+        date_time_ymd(1970, 1, 1) + Duration::from_secs(u64::try_from(moment.div_euclid(1000)).unwrap_or_default())
     };
     params.not_before = at(now - BACKDATED);
     params.not_after = at(not_after);
@@ -116,17 +101,12 @@ pub fn signing_authority(certificate: &str, key: &str) -> Option<Authority> {
     let der = CertificateDer::from_pem_slice(certificate.as_bytes()).ok()?;
     let (_, parsed) = X509Certificate::from_der(&der).ok()?;
     let same = parsed.public_key().subject_public_key.data.as_ref() == pair.der_bytes();
-    same.then(|| Authority {
-        key: key.to_owned(),
-        ..authority
-    })
+    same.then(|| Authority { key: key.to_owned(), ..authority })
 }
 
 /// The authorities in a `caBundle`. What is no certificate of an authority is left out.
 pub fn authorities(bundle: &[u8]) -> Vec<Authority> {
-    CertificateDer::pem_slice_iter(bundle)
-        .filter_map(|der| authority_of_der(&der.ok()?))
-        .collect()
+    CertificateDer::pem_slice_iter(bundle).filter_map(|der| authority_of_der(&der.ok()?)).collect()
 }
 
 /// The leaf of this certificate and key. None unless both belong together, one of `authorities` signed it, and it is good
@@ -141,12 +121,7 @@ pub fn leaf<'a>(
     let der = CertificateDer::from_pem_slice(certificate.as_bytes()).ok()?;
     let (_, parsed) = X509Certificate::from_der(&der).ok()?;
     let names = parsed.subject_alternative_name().ok()??;
-    if !names
-        .value
-        .general_names
-        .iter()
-        .any(|name| matches!(name, GeneralName::DNSName(name) if *name == dns_name))
-    {
+    if !names.value.general_names.iter().any(|name| matches!(name, GeneralName::DNSName(name) if *name == dns_name)) {
         return None;
     }
     let issuer = authorities.find(|authority| signed(&parsed, authority))?;
@@ -169,8 +144,7 @@ fn signed(leaf: &X509Certificate<'_>, authority: &Authority) -> bool {
     let Ok(der) = CertificateDer::from_pem_slice(authority.certificate.as_bytes()) else {
         return false;
     };
-    X509Certificate::from_der(&der)
-        .is_ok_and(|(_, issuer)| leaf.verify_signature(Some(issuer.public_key())).is_ok())
+    X509Certificate::from_der(&der).is_ok_and(|(_, issuer)| leaf.verify_signature(Some(issuer.public_key())).is_ok())
 }
 
 /// The certificate as PEM in one spelling, so that bundles compare as bytes.

@@ -33,11 +33,7 @@ pub struct Lifetimes {
 impl Lifetimes {
     /// The same in whole seconds.
     pub fn of_seconds(authority: i64, leaf: i64, overlap: i64) -> Self {
-        Self {
-            authority: authority * 1000,
-            leaf: leaf * 1000,
-            overlap: overlap * 1000,
-        }
+        Self { authority: authority * 1000, leaf: leaf * 1000, overlap: overlap * 1000 }
     }
 }
 
@@ -94,17 +90,12 @@ pub struct State {
 impl State {
     /// Every authority to trust, the signing one first.
     pub fn trusted(&self) -> impl Iterator<Item = &Authority> {
-        self.current
-            .iter()
-            .chain(&self.next)
-            .chain(self.former.iter().map(|former| &former.authority))
+        self.current.iter().chain(&self.next).chain(self.former.iter().map(|former| &former.authority))
     }
 
     /// What both configurations must carry as `caBundle`.
     pub fn bundle(&self) -> String {
-        self.trusted()
-            .map(|authority| authority.certificate.as_str())
-            .collect()
+        self.trusted().map(|authority| authority.certificate.as_str()).collect()
     }
 }
 
@@ -118,11 +109,7 @@ pub struct Seen {
 impl Seen {
     /// Whether every webhook trusts `id`.
     pub fn everywhere(&self, id: &str) -> bool {
-        !self.bundles.is_empty()
-            && self
-                .bundles
-                .iter()
-                .all(|bundle| bundle.iter().any(|found| found.id == id))
+        !self.bundles.is_empty() && self.bundles.iter().all(|bundle| bundle.iter().any(|found| found.id == id))
     }
 
     fn anywhere(&self) -> impl Iterator<Item = &Authority> {
@@ -137,12 +124,7 @@ pub trait Mint {
     /// A new authority, good until `not_after`.
     fn authority(&mut self, now: Moment, not_after: Moment) -> Result<Authority, Self::Error>;
     /// A new leaf signed by `authority`, good until `not_after`.
-    fn leaf(
-        &mut self,
-        authority: &Authority,
-        now: Moment,
-        not_after: Moment,
-    ) -> Result<Leaf, Self::Error>;
+    fn leaf(&mut self, authority: &Authority, now: Moment, not_after: Moment) -> Result<Leaf, Self::Error>;
 }
 
 /// What the Secret should hold next; none when it is right as it is.
@@ -166,9 +148,7 @@ fn forget_expired(state: &mut State, now: Moment) {
     let lives = |authority: &Authority| authority.not_after > now;
     state.current = state.current.take().filter(lives);
     state.next = state.next.take().filter(lives);
-    state
-        .former
-        .retain(|former| former.until > now && lives(&former.authority));
+    state.former.retain(|former| former.until > now && lives(&former.authority));
     state.leaf = state.leaf.take().filter(|leaf| leaf.not_after > now);
 }
 
@@ -176,8 +156,7 @@ fn forget_expired(state: &mut State, now: Moment) {
 /// wrote the Secret by hand, or took another installation's): it starts over as the next one.
 fn distrust_unseen(state: &mut State, seen: &Seen, now: Moment, lifetimes: &Lifetimes) {
     let unseen = |current: &Authority| {
-        seen.anywhere().any(|found| found.not_after > now)
-            && seen.anywhere().all(|found| found.id != current.id)
+        seen.anywhere().any(|found| found.not_after > now) && seen.anywhere().all(|found| found.id != current.id)
     };
     let Some(current) = state.current.take_if(|current| unseen(current)) else {
         return;
@@ -202,30 +181,17 @@ fn begin<M: Mint>(
     lifetimes: &Lifetimes,
     mint: &mut M,
 ) -> Result<(), M::Error> {
-    let due = state
-        .current
-        .as_ref()
-        .is_none_or(|current| is_due(current.not_after, now, lifetimes.authority));
-    if due
-        && state
-            .next
-            .as_ref()
-            .is_none_or(|next| is_due(next.not_after, now, lifetimes.authority))
-    {
+    let due = state.current.as_ref().is_none_or(|current| is_due(current.not_after, now, lifetimes.authority));
+    if due && state.next.as_ref().is_none_or(|next| is_due(next.not_after, now, lifetimes.authority)) {
         state.next = Some(mint.authority(now, in_seconds(now + lifetimes.authority))?);
         state.next_trusted_at = None;
     }
     if state.current.is_some() {
         return Ok(());
     }
-    let known: BTreeSet<Id> = state
-        .trusted()
-        .map(|authority| authority.id.clone())
-        .collect();
-    let mut adopted: Vec<&Authority> = seen
-        .anywhere()
-        .filter(|found| found.not_after > now && !known.contains(&found.id))
-        .collect();
+    let known: BTreeSet<Id> = state.trusted().map(|authority| authority.id.clone()).collect();
+    let mut adopted: Vec<&Authority> =
+        seen.anywhere().filter(|found| found.not_after > now && !known.contains(&found.id)).collect();
     adopted.sort_by(|one, other| one.id.cmp(&other.id));
     adopted.dedup_by(|one, other| one.id == other.id);
     for authority in adopted {
@@ -259,30 +225,18 @@ fn advance(state: &mut State, seen: &Seen, now: Moment, lifetimes: &Lifetimes) {
 fn retire(state: &mut State, authority: Authority, now: Moment, lifetimes: &Lifetimes) {
     let signed = state.leaf.as_ref().map_or(now, |leaf| leaf.not_after);
     let until = signed.max(now + lifetimes.leaf.max(lifetimes.overlap));
-    state.former.push(Former {
-        authority: Authority {
-            key: String::new(),
-            ..authority
-        },
-        until,
-    });
+    state.former.push(Former { authority: Authority { key: String::new(), ..authority }, until });
 }
 
 /// Issues the leaf, where there is none, the signer is another one by now, or a third of its life is left.
-fn renew<M: Mint>(
-    state: &mut State,
-    now: Moment,
-    lifetimes: &Lifetimes,
-    mint: &mut M,
-) -> Result<(), M::Error> {
+fn renew<M: Mint>(state: &mut State, now: Moment, lifetimes: &Lifetimes, mint: &mut M) -> Result<(), M::Error> {
     let Some(current) = &state.current else {
         return Ok(());
     };
     // A leaf does not outlive its authority; one that could not live longer than the one there is, is not made.
     let not_after = in_seconds(now + lifetimes.leaf).min(current.not_after);
     let good = state.leaf.as_ref().is_some_and(|leaf| {
-        leaf.issuer == current.id
-            && (!is_due(leaf.not_after, now, lifetimes.leaf) || not_after <= leaf.not_after)
+        leaf.issuer == current.id && (!is_due(leaf.not_after, now, lifetimes.leaf) || not_after <= leaf.not_after)
     });
     if !good {
         state.leaf = Some(mint.leaf(current, now, not_after)?);
@@ -299,3 +253,6 @@ fn is_due(not_after: Moment, now: Moment, lifetime: Moment) -> bool {
 fn in_seconds(moment: Moment) -> Moment {
     moment.div_euclid(1000) * 1000
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,15 +14,7 @@ use super::{
 pub type Data = BTreeMap<String, ByteString>;
 
 /// Every key this process keeps. Others in the same Secret are left alone.
-const KEYS: [&str; 7] = [
-    "tls.crt",
-    "tls.key",
-    "ca.crt",
-    "ca.key",
-    "next-ca.crt",
-    "next-ca.key",
-    "rotation.json",
-];
+const KEYS: [&str; 7] = ["tls.crt", "tls.key", "ca.crt", "ca.key", "next-ca.crt", "next-ca.key", "rotation.json"];
 
 /// What neither a certificate nor a key says.
 #[derive(Default, Serialize, Deserialize)]
@@ -44,11 +36,7 @@ struct FormerAuthority {
 
 /// Reads a Secret. `dns_name` is the name the leaf must be good for.
 pub fn read(data: &Data, dns_name: &str) -> State {
-    let text = |key: &str| {
-        data.get(key)
-            .and_then(|value| std::str::from_utf8(&value.0).ok())
-            .unwrap_or_default()
-    };
+    let text = |key: &str| data.get(key).and_then(|value| std::str::from_utf8(&value.0).ok()).unwrap_or_default();
     let rotation: Rotation = serde_json::from_str(text("rotation.json")).unwrap_or_default();
     let next = material::signing_authority(text("next-ca.crt"), text("next-ca.key"));
     let mut state = State {
@@ -59,18 +47,12 @@ pub fn read(data: &Data, dns_name: &str) -> State {
             .former
             .iter()
             .filter_map(|former| {
-                Some(Former {
-                    authority: material::authority(&former.certificate)?,
-                    until: former.until,
-                })
+                Some(Former { authority: material::authority(&former.certificate)?, until: former.until })
             })
             .collect(),
         leaf: None,
     };
-    let signers = state
-        .current
-        .iter()
-        .chain(state.former.iter().map(|former| &former.authority));
+    let signers = state.current.iter().chain(state.former.iter().map(|former| &former.authority));
     state.leaf = material::leaf(text("tls.crt"), text("tls.key"), signers, dns_name);
     state
 }
@@ -82,35 +64,19 @@ pub fn write(state: &State, stored: &Data) -> Data {
         former: state
             .former
             .iter()
-            .map(|former| FormerAuthority {
-                certificate: former.authority.certificate.clone(),
-                until: former.until,
-            })
+            .map(|former| FormerAuthority { certificate: former.authority.certificate.clone(), until: former.until })
             .collect(),
     };
     let rotation = serde_json::to_string(&rotation).expect("strings and numbers always serialise");
     let pair = |prefix: &str, certificate: &str, key: &str| {
-        [
-            (format!("{prefix}.crt"), certificate.to_owned()),
-            (format!("{prefix}.key"), key.to_owned()),
-        ]
+        [(format!("{prefix}.crt"), certificate.to_owned()), (format!("{prefix}.key"), key.to_owned())]
     };
     let authorities = [("ca", &state.current), ("next-ca", &state.next)];
-    let others = stored
-        .iter()
-        .filter(|(key, _)| !KEYS.contains(&key.as_str()));
+    let others = stored.iter().filter(|(key, _)| !KEYS.contains(&key.as_str()));
     authorities
         .into_iter()
-        .filter_map(|(prefix, held)| {
-            held.as_ref()
-                .map(|held| pair(prefix, &held.certificate, &held.key))
-        })
-        .chain(
-            state
-                .leaf
-                .as_ref()
-                .map(|leaf| pair("tls", &leaf.certificate, &leaf.key)),
-        )
+        .filter_map(|(prefix, held)| held.as_ref().map(|held| pair(prefix, &held.certificate, &held.key)))
+        .chain(state.leaf.as_ref().map(|leaf| pair("tls", &leaf.certificate, &leaf.key)))
         .flatten()
         .chain([("rotation.json".to_owned(), rotation)])
         .map(|(key, value)| (key, ByteString(value.into_bytes())))

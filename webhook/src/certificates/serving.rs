@@ -17,17 +17,13 @@ pub struct Serving {
 
 impl fmt::Debug for Serving {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Serving")
-            .field("started", &self.config.borrow().is_some())
-            .finish()
+        out.debug_struct("Serving").field("started", &self.config.borrow().is_some()).finish()
     }
 }
 
 impl Default for Serving {
     fn default() -> Self {
-        Self {
-            config: watch::Sender::new(None),
-        }
+        Self { config: watch::Sender::new(None) }
     }
 }
 
@@ -63,9 +59,8 @@ impl Serving {
 
 /// A server's configuration for this pair. Refused where key and certificate do not belong together.
 pub fn server_config(certificate: &[u8], key: &[u8]) -> io::Result<Arc<ServerConfig>> {
-    let chain: Vec<_> = CertificateDer::pem_slice_iter(certificate)
-        .collect::<Result<_, _>>()
-        .map_err(io::Error::other)?;
+    let chain: Vec<_> =
+        CertificateDer::pem_slice_iter(certificate).collect::<Result<_, _>>().map_err(io::Error::other)?;
     let key = PrivateKeyDer::from_pem_slice(key).map_err(io::Error::other)?;
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let mut config = ServerConfig::builder_with_provider(provider)
