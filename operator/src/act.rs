@@ -1,0 +1,207 @@
+//! Acting: the only place that writes children.
+//!
+//! Every action is safe to repeat after a crash at any point. Creating is a POST, so that what is already there is never
+//! overwritten; changing is a read and a PUT that carries the UID and resourceVersion that were read; deleting carries the
+//! UID. What turns out to be different from what was decided on goes into the cache, and is judged again.
+
+use std::sync::Arc;
+
+use ankka_crds::labels::{MANAGED_BY, MANAGED_BY_VALUE};
+use ankka_desired::{Action, Child, ChildKind, Seen, WorkloadState, merged, scaled};
+use futures::future::join_all;
+use k8s_openapi::{api::apps::v1::Deployment, apimachinery::pkg::apis::meta::v1::ObjectMeta};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::{
+    cache::{Cache, ServiceId, Source, version_of},
+    error::Error,
+    wire::{Target, Wire},
+};
+
+/// How acting went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Everything was written.
+    Done,
+    /// Something was not as it had been decided on: judge again.
+    Judge,
+}
+
+impl Outcome {
+    pub(crate) fn and(self, other: Self) -> Self {
+        if self == Self::Done { other } else { self }
+    }
+}
+
+/// Writes children of services.
+#[derive(Clone)]
+pub struct Actor {
+    /// Sends the requests.
+    pub wire: Wire,
+    /// Learns the answers.
+    pub cache: Arc<Cache>,
+}
+
+/// Metadata of an answer; nothing else of it is decoded.
+#[derive(Deserialize)]
+pub(crate) struct Answer {
+    #[serde(default)]
+    pub(crate) metadata: ObjectMeta,
+}
+
+impl Actor {
+    /// Carries out what was decided about one service. What the instances need comes before them; what does not depend on
+    /// each other goes out together; deletions come last. After an error nothing of a later stage is sent.
+    pub async fn all(&self, id: &ServiceId, actions: Vec<Action>) -> Result<Outcome, Error> {
+        let mut stages: [Vec<Action>; 4] = Default::default();
+        for action in actions {
+            stages[stage(&action)].push(action);
+        }
+        let mut outcome = Outcome::Done;
+        for stage in stages {
+            for result in join_all(stage.into_iter().map(|action| self.one(id, action))).await {
+                outcome = outcome.and(result?);
+            }
+            if outcome == Outcome::Judge {
+                break;
+            }
+        }
+        Ok(outcome)
+    }
+
+    /// Looks again at an object that no watch tells about.
+    pub async fn probe(&self, id: &ServiceId, kind: ChildKind) -> Result<(), Error> {
+        let place = Place::new(id, kind);
+        match self.wire.get::<Answer>(place.target()).await? {
+            Some(found) => self.found(&place, &found.metadata, None, Source::Probed),
+            None => self.gone(&place),
+        }
+        Ok(())
+    }
+
+    async fn one(&self, id: &ServiceId, action: Action) -> Result<Outcome, Error> {
+        let place = Place::new(id, action.kind());
+        match action {
+            Action::Create(child) => self.create(&place, &child).await,
+            Action::Update { uid, child } => self.change(&place, &uid, |live| merged(live, &child)).await,
+            Action::Scale { uid, replicas, .. } => self.change(&place, &uid, |live| scaled(live, replicas)).await,
+            Action::Delete { uid, .. } => self.delete(&place, uid).await,
+        }
+    }
+
+    async fn create(&self, place: &Place<'_>, child: &Child) -> Result<Outcome, Error> {
+        match self.written(place, true, &child.body).await {
+            // Somebody's, or our own from before a crash: the decision tells them apart.
+            Err(error) if error.code() == Some(409) => {
+                self.probe(place.id, place.kind).await?;
+                Ok(Outcome::Judge)
+            }
+            result => result.map(|()| Outcome::Done),
+        }
+    }
+
+    async fn change(&self, place: &Place<'_>, uid: &str, body: impl FnOnce(&Value) -> Value) -> Result<Outcome, Error> {
+        let Some(live) = self.wire.get::<Value>(place.target()).await? else {
+            self.gone(place);
+            return Ok(Outcome::Judge);
+        };
+        let metadata = metadata_of(&live);
+        if metadata.uid.as_deref() != Some(uid) || metadata.deletion_timestamp.is_some() {
+            self.found(place, &metadata, None, Source::Answered);
+            return Ok(Outcome::Judge);
+        }
+        match self.written(place, false, &conditional(body(&live), metadata)).await {
+            Err(error) if matches!(error.code(), Some(404 | 409)) => Ok(Outcome::Judge),
+            result => result.map(|()| Outcome::Done),
+        }
+    }
+
+    async fn delete(&self, place: &Place<'_>, uid: String) -> Result<Outcome, Error> {
+        match self.wire.delete(place.target(), uid).await {
+            Ok(()) => {
+                self.gone(place);
+                Ok(Outcome::Done)
+            }
+            Err(error) if matches!(error.code(), Some(404 | 409)) => {
+                // Gone already, or another object by now.
+                self.probe(place.id, place.kind).await?;
+                Ok(Outcome::Judge)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn written(&self, place: &Place<'_>, new: bool, body: &Value) -> Result<(), Error> {
+        let target = place.target();
+        let (metadata, workload) = if place.kind == ChildKind::Deployment {
+            let deployment: Deployment =
+                if new { self.wire.create(target, body).await? } else { self.wire.update(target, body).await? };
+            let workload = WorkloadState::of(&deployment);
+            (deployment.metadata, Some(workload))
+        } else {
+            let answer: Answer =
+                if new { self.wire.create(target, body).await? } else { self.wire.update(target, body).await? };
+            (answer.metadata, None)
+        };
+        self.found(place, &metadata, workload, Source::Answered);
+        Ok(())
+    }
+
+    fn found(&self, place: &Place<'_>, metadata: &ObjectMeta, workload: Option<WorkloadState>, source: Source) {
+        let mut seen = Seen::of(metadata);
+        let labels = metadata.labels.as_ref();
+        // Without this label no watch tells about it. If it is ours, the label has to come back.
+        seen.foreign |= labels.and_then(|labels| labels.get(MANAGED_BY)).is_none_or(|value| value != MANAGED_BY_VALUE);
+        self.cache.put_child(place.id, place.kind, version_of(metadata), seen, workload, source);
+    }
+
+    fn gone(&self, place: &Place<'_>) {
+        self.cache.remove_child(place.id, place.kind, u64::MAX);
+    }
+}
+
+/// Where a service's child of one kind is.
+struct Place<'a> {
+    id: &'a ServiceId,
+    kind: ChildKind,
+    name: String,
+    collection: String,
+}
+
+impl<'a> Place<'a> {
+    fn new(id: &'a ServiceId, kind: ChildKind) -> Self {
+        let root = if kind.group().is_empty() { "/api" } else { "/apis" };
+        let collection = format!("{root}/{}/namespaces/{}/{}", kind.api_version(), id.namespace, kind.plural());
+        Self { id, kind, name: kind.name_for(&id.name), collection }
+    }
+
+    fn target(&self) -> Target<'_> {
+        Target {
+            collection: &self.collection,
+            kind: self.kind.kind(),
+            name: &self.name,
+            namespace: Some(&self.id.namespace),
+        }
+    }
+}
+
+fn stage(action: &Action) -> usize {
+    match (action, action.kind()) {
+        (Action::Delete { .. }, _) => 3,
+        (_, ChildKind::Deployment) => 2,
+        (_, ChildKind::RoleBinding) => 1,
+        _ => 0,
+    }
+}
+
+/// `body` as a PUT that succeeds only for the object and the state of it that were read.
+pub(crate) fn conditional(mut body: Value, read: ObjectMeta) -> Value {
+    body["metadata"]["uid"] = read.uid.into();
+    body["metadata"]["resourceVersion"] = read.resource_version.into();
+    body
+}
+
+pub(crate) fn metadata_of(object: &Value) -> ObjectMeta {
+    ObjectMeta::deserialize(&object["metadata"]).unwrap_or_default()
+}

@@ -1,0 +1,170 @@
+//! Observed objects as small as they can be kept: thousands of services stand in memory in this form, and are expanded
+//! one at a time when they are decided about.
+
+use std::sync::Arc;
+
+use ankka_desired::{ChildKind, OwnFields, Owner, Seen};
+
+/// A UID. Kubernetes' own take 16 bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Uid {
+    Binary([u8; 16]),
+    Text(Box<str>),
+}
+
+impl Uid {
+    pub(crate) fn new(text: &str) -> Self {
+        match parse(text) {
+            Some(bytes) => Self::Binary(bytes),
+            None => Self::Text(text.into()),
+        }
+    }
+
+    pub(crate) fn text(&self) -> String {
+        match self {
+            Self::Binary(bytes) => format(*bytes),
+            Self::Text(text) => text.to_string(),
+        }
+    }
+}
+
+fn parse(text: &str) -> Option<[u8; 16]> {
+    let digits: String = text.split('-').collect();
+    let value = u128::from_str_radix(&digits, 16).ok()?.to_be_bytes();
+    // Only what comes out again as it went in: no capitals, no other grouping, no sign.
+    (format(value) == text).then_some(value)
+}
+
+fn format(bytes: [u8; 16]) -> String {
+    let value = u128::from_be_bytes(bytes);
+    let part = |shift: u32, digits: u32| (value >> shift) & ((1 << (digits * 4)) - 1);
+    let (a, b, c, d, e) = (part(96, 8), part(80, 4), part(64, 4), part(48, 4), part(0, 12));
+    format!("{a:08x}-{b:04x}-{c:04x}-{d:04x}-{e:012x}")
+}
+
+/// A [`Seen`], in a quarter of its memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StoredChild {
+    uid: Uid,
+    owner: StoredOwner,
+    rendered: Option<Box<str>>,
+    foreign: bool,
+    terminating: bool,
+    own: Arc<OwnFields>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum StoredOwner {
+    None,
+    /// The service whose child it is by its name.
+    Service(Uid),
+    Other(Box<Owner>),
+}
+
+impl StoredChild {
+    /// `service` is the service whose child this is by its name.
+    pub(crate) fn new(seen: Seen, service: &str, own: Arc<OwnFields>) -> Self {
+        let owner = match seen.owner {
+            None => StoredOwner::None,
+            Some(owner) if owner.kind == SERVICE_KIND && owner.name == service => {
+                StoredOwner::Service(Uid::new(&owner.uid))
+            }
+            Some(owner) => StoredOwner::Other(Box::new(owner)),
+        };
+        Self {
+            uid: Uid::new(&seen.uid),
+            owner,
+            rendered: seen.rendered.map(String::into_boxed_str),
+            foreign: seen.foreign,
+            terminating: seen.terminating,
+            own,
+        }
+    }
+
+    pub(crate) fn seen(&self, service: &str) -> Seen {
+        let owner = match &self.owner {
+            StoredOwner::None => None,
+            StoredOwner::Service(uid) => {
+                Some(Owner { kind: SERVICE_KIND.to_owned(), name: service.to_owned(), uid: uid.text() })
+            }
+            StoredOwner::Other(owner) => Some(Owner::clone(owner)),
+        };
+        Seen {
+            uid: self.uid.text(),
+            owner,
+            rendered: self.rendered.as_deref().map(str::to_owned),
+            foreign: self.foreign,
+            terminating: self.terminating,
+            own: OwnFields::clone(&self.own),
+        }
+    }
+}
+
+const SERVICE_KIND: &str = "AnkkaService";
+
+/// Which fields are ours is the same for most children of one kind: each such set is held once.
+#[derive(Debug, Default)]
+pub(crate) struct Sets([Vec<Arc<OwnFields>>; ChildKind::all().len()]);
+
+/// How many sets of one kind are remembered. Services with variables of their own have sets of their own.
+const REMEMBERED: usize = 16;
+
+impl Sets {
+    pub(crate) fn share(&mut self, kind: ChildKind, own: &OwnFields) -> Arc<OwnFields> {
+        let known = &mut self.0[kind as usize];
+        if let Some(place) = known.iter().position(|set| **set == *own) {
+            known[..=place].rotate_right(1);
+        } else {
+            known.truncate(REMEMBERED - 1);
+            known.insert(0, Arc::new(own.clone()));
+        }
+        known[0].clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_uid_comes_out_as_it_went_in() {
+        for text in [
+            "0a1b2c3d-0000-4444-8888-00000000000f",
+            "ffffffff-ffff-ffff-ffff-ffffffffffff",
+            "0A1B2C3D-0000-4444-8888-00000000000F",
+            "0a1b2c3d000044448888-00000000000f",
+            "+a1b2c3d-0000-4444-8888-00000000000f",
+            "uid-1",
+            "",
+        ] {
+            assert_eq!(Uid::new(text).text(), text);
+        }
+        assert!(matches!(Uid::new("0a1b2c3d-0000-4444-8888-00000000000f"), Uid::Binary(_)));
+    }
+
+    #[test]
+    fn what_was_seen_comes_out_as_it_went_in() {
+        let owner = |kind: &str, name: &str| {
+            Some(Owner { kind: kind.into(), name: name.into(), uid: "0a1b2c3d-0000-4444-8888-00000000000f".into() })
+        };
+        for owner in [None, owner("AnkkaService", "cart"), owner("AnkkaService", "other"), owner("Job", "cart")] {
+            let seen = Seen {
+                uid: "0a1b2c3d-0000-4444-8888-000000000001".into(),
+                owner,
+                rendered: Some("00ff".into()),
+                foreign: true,
+                ..Seen::default()
+            };
+            let own = Sets::default().share(ChildKind::Role, &seen.own);
+            assert_eq!(StoredChild::new(seen.clone(), "cart", own).seen("cart"), seen);
+        }
+    }
+
+    #[test]
+    fn equal_sets_are_held_once() {
+        let mut sets = Sets::default();
+        let first = sets.share(ChildKind::Role, &OwnFields::default());
+        let second = sets.share(ChildKind::Role, &OwnFields::default());
+        assert!(Arc::ptr_eq(&first, &second));
+    }
+}

@@ -1,0 +1,171 @@
+//! What is known about one service.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use ankka_crds::{AnkkaService, labels};
+use ankka_desired::{ChildKind, PodState, Seen, WorkloadState};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::core::error_boundary::InvalidObject;
+use tokio::time::Instant;
+
+use super::{
+    compact::StoredChild,
+    versioned::{Slot, Source, Stream, Versioned},
+};
+
+/// An AnkkaService as it is kept: as JSON, which takes a third of what the typed object takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StoredService {
+    /// It can be decoded.
+    Readable(Arc<[u8]>),
+    /// It is stored in a form that this version does not understand.
+    Unreadable(Arc<Unreadable>),
+}
+
+/// A stored service that cannot be decoded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unreadable {
+    /// Why.
+    pub error: String,
+    /// It is being deleted.
+    pub terminating: bool,
+}
+
+/// Annotations that may be large and that no decision needs.
+const UNNEEDED: [&str; 2] = [labels::CHANGES, "kubectl.kubernetes.io/last-applied-configuration"];
+
+impl StoredService {
+    /// Keeps what decisions need.
+    pub fn new(mut service: AnkkaService) -> Self {
+        service.metadata.managed_fields = None;
+        if let Some(annotations) = &mut service.metadata.annotations {
+            annotations.retain(|key, _| !UNNEEDED.contains(&key.as_str()));
+        }
+        match serde_json::to_vec(&service) {
+            Ok(json) => Self::Readable(json.into()),
+            Err(error) => Self::unreadable(&service.metadata, error.to_string()),
+        }
+    }
+
+    /// Keeps why it cannot be decoded.
+    pub fn invalid(object: InvalidObject) -> Self {
+        Self::unreadable(&object.metadata, object.error)
+    }
+
+    fn unreadable(metadata: &ObjectMeta, error: String) -> Self {
+        Self::Unreadable(Arc::new(Unreadable { error, terminating: metadata.deletion_timestamp.is_some() }))
+    }
+
+    /// The service, or why it cannot be decoded.
+    pub fn decode(&self) -> Result<AnkkaService, Arc<Unreadable>> {
+        match self {
+            Self::Readable(json) => serde_json::from_slice(json)
+                .map_err(|error| Arc::new(Unreadable { error: error.to_string(), terminating: false })),
+            Self::Unreadable(unreadable) => Err(unreadable.clone()),
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Entry {
+    pub(super) service: Slot<StoredService>,
+    pub(super) held: Option<Instant>,
+    children: [Slot<StoredChild>; ChildKind::all().len()],
+    workload: Option<WorkloadState>,
+    pods: Vec<Slot<PodState>>,
+}
+
+impl Entry {
+    pub(super) fn is_empty(&self) -> bool {
+        self.service.value().is_none()
+            && self.pods.is_empty()
+            && self.children.iter().all(|child| child.value().is_none())
+    }
+
+    pub(super) fn children(&self, service: &str) -> (BTreeMap<ChildKind, Seen>, Vec<ChildKind>) {
+        let seen = |kind: &ChildKind| Some((*kind, self.children[*kind as usize].value()?.seen(service)));
+        let probed = |kind: &ChildKind| self.children[*kind as usize].is_probed();
+        (ChildKind::all().iter().filter_map(seen).collect(), ChildKind::all().into_iter().filter(probed).collect())
+    }
+
+    pub(super) fn workload(&self) -> Option<WorkloadState> {
+        self.workload.clone()
+    }
+
+    pub(super) fn pods(&self) -> Vec<PodState> {
+        self.pods.iter().filter_map(|pod| pod.value().cloned()).collect()
+    }
+
+    pub(super) fn put_child(
+        &mut self,
+        kind: ChildKind,
+        child: Versioned<StoredChild>,
+        workload: Option<WorkloadState>,
+        source: Source,
+    ) -> bool {
+        let slot = &mut self.children[kind as usize];
+        if !slot.accepts(&child, source) {
+            return false;
+        }
+        let mut changed = slot.put(child, source);
+        if kind == ChildKind::Deployment {
+            changed |= self.workload != workload;
+            self.workload = workload;
+        }
+        changed
+    }
+
+    pub(super) fn remove_child(&mut self, kind: ChildKind, version: u64) -> bool {
+        let removed = self.children[kind as usize].remove(version);
+        if removed {
+            self.forget(kind);
+        }
+        removed
+    }
+
+    pub(super) fn put_pod(&mut self, pod: Versioned<PodState>, source: Source) -> bool {
+        let known = self.pods.iter_mut().find(|slot| slot.value().is_some_and(|known| known.name == pod.value.name));
+        if let Some(slot) = known {
+            return slot.put(pod, source);
+        }
+        let mut slot = Slot::default();
+        slot.put(pod, source);
+        self.pods.push(slot);
+        true
+    }
+
+    pub(super) fn remove_pod(&mut self, name: &str, version: u64) -> bool {
+        let before = self.pods.len();
+        self.pods.retain_mut(|slot| {
+            let named = slot.value().is_some_and(|pod| pod.name == name);
+            !(named && slot.remove(version))
+        });
+        self.pods.len() < before
+    }
+
+    /// Drops what the listing `epoch` of `stream` does not have. True when something was dropped.
+    pub(super) fn drop_older(&mut self, stream: Stream, epoch: u8) -> bool {
+        match stream {
+            Stream::Services => self.service.drop_older(epoch),
+            Stream::Pods => {
+                let before = self.pods.len();
+                self.pods.retain_mut(|slot| !slot.drop_older(epoch));
+                self.pods.len() < before
+            }
+            Stream::Child(kind) => {
+                let dropped = self.children[kind as usize].drop_older(epoch);
+                if dropped {
+                    self.forget(kind);
+                }
+                dropped
+            }
+            Stream::Projects | Stream::Namespaces | Stream::Policies => false,
+        }
+    }
+
+    fn forget(&mut self, kind: ChildKind) {
+        if kind == ChildKind::Deployment {
+            self.workload = None;
+        }
+    }
+}
