@@ -1,6 +1,10 @@
 //! The local platform: a real Kubernetes on one machine without downloads of images or programs, what installs Ankka on it,
 //! and what tests of a running cluster share.
 
+pub mod audit;
+pub mod binaries;
+pub mod cluster;
+pub mod install;
 pub mod packages;
 pub mod paths;
 pub mod platform;
@@ -8,3 +12,5 @@ pub mod progress;
 pub mod run;
 pub mod tools;
 pub mod web;
+
+pub use cluster::Platform;

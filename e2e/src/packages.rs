@@ -27,7 +27,9 @@ pub async fn install() -> Result<()> {
     }
     let list = missing.join(" ");
     if run::find("apt-get").is_none() || !nix::unistd::geteuid().is_root() {
-        bail!("the local platform's node needs programs that are missing here; install these packages (Debian's names): {list}");
+        bail!(
+            "the local platform's node needs programs that are missing here; install these packages (Debian's names): {list}"
+        );
     }
     let apt = |args: &[&str]| {
         Run::new("apt-get").args(args).env("DEBIAN_FRONTEND", "noninteractive").limit(Duration::from_secs(900)).text()

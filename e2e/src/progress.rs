@@ -50,7 +50,8 @@ pub async fn step<T>(what: &str, hint: Option<&str>, work: impl Future<Output = 
 
 fn spinner(text: &str) -> ProgressBar {
     let spinner = ProgressBar::new_spinner().with_message(text.to_owned());
-    spinner.set_style(ProgressStyle::with_template("{spinner}    {msg}  {elapsed}").expect("the template is a constant"));
+    spinner
+        .set_style(ProgressStyle::with_template("{spinner}    {msg}  {elapsed}").expect("the template is a constant"));
     spinner.enable_steady_tick(Duration::from_millis(120));
     spinner
 }

@@ -78,7 +78,12 @@ impl Tool {
     }
 
     fn flags(&self) -> [String; 4] {
-        ["-trimpath".into(), "-buildvcs=false".into(), "-ldflags".into(), format!("-s -w {}", self.ldflags).trim_end().into()]
+        [
+            "-trimpath".into(),
+            "-buildvcs=false".into(),
+            "-ldflags".into(),
+            format!("-s -w {}", self.ldflags).trim_end().into(),
+        ]
     }
 
     /// Folder of its programs in the cache: its name says everything the build depends on.
@@ -118,7 +123,8 @@ impl Tool {
         if let Some(files) = &self.files {
             files.copy(&self.module(), &bin).await?;
         }
-        std::fs::rename(temporary.keep(), folder).with_context(|| format!("failed to put {} in place", folder.display()))
+        std::fs::rename(temporary.keep(), folder)
+            .with_context(|| format!("failed to put {} in place", folder.display()))
     }
 }
 
@@ -128,7 +134,8 @@ impl Files {
         let list = Run::new("go").args(["list", "-m", "-f", "{{.Dir}}", self.module]).dir(module).env("GOWORK", "off");
         let folder = PathBuf::from(list.text().await?.trim()).join(self.folder);
         for name in self.names {
-            let content = std::fs::read(folder.join(name)).with_context(|| format!("failed to read {name} of {}", self.module))?;
+            let content = std::fs::read(folder.join(name))
+                .with_context(|| format!("failed to read {name} of {}", self.module))?;
             crate::paths::write(&target.join(name), content)?;
         }
         Ok(())
@@ -147,29 +154,37 @@ impl Tools {
     /// # Errors
     /// When a pinned module file cannot be read.
     pub fn locate(paths: &Paths) -> Result<Self> {
-        let folders = TOOLS.iter().map(|tool| Ok((tool.name, tool.folder(&paths.cache)?.join("bin")))).collect::<Result<_>>()?;
+        let folders =
+            TOOLS.iter().map(|tool| Ok((tool.name, tool.folder(&paths.cache)?.join("bin")))).collect::<Result<_>>()?;
         Ok(Self { folders })
     }
 
-    /// Builds what is not in the cache yet, one after another, saying so. Others who want the same wait for each other.
+    /// Builds those of these tools that are not in the cache yet, one after another, saying so. Commands that want the same wait for
+    /// each other. No names mean all tools.
     ///
     /// # Errors
     /// When Go is missing or a build fails: the error ends with the last lines of the build.
-    pub async fn build(paths: &Paths) -> Result<Self> {
+    pub async fn build(paths: &Paths, names: &[&str]) -> Result<Self> {
         let tools = Self::locate(paths)?;
-        let missing = |tool: &&Tool| tool.folder(&paths.cache).is_ok_and(|folder| !folder.exists());
+        let wanted = |tool: &&Tool| names.is_empty() || names.contains(&tool.name);
+        let missing = |tool: &&Tool| wanted(tool) && tool.folder(&paths.cache).is_ok_and(|folder| !folder.exists());
         if !TOOLS.iter().any(|tool| missing(&tool)) {
             return Ok(tools);
         }
         if run::find("go").is_none() {
-            bail!("the programs of the local platform are built with Go, which is not installed: install Go 1.26 or later");
+            bail!(
+                "the programs of the local platform are built with Go, which is not installed: install Go 1.26 or later"
+            );
         }
         std::fs::create_dir_all(&paths.cache)?;
         let lock = File::create(paths.cache.join("tools.lock"))?;
-        let _held = tokio::task::spawn_blocking(move || lock.lock().map(|()| lock)).await?.context("failed to lock the cache")?;
+        let _held = tokio::task::spawn_blocking(move || lock.lock().map(|()| lock))
+            .await?
+            .context("failed to lock the cache")?;
         for tool in TOOLS.iter().filter(missing) {
             let hint = format!("{} on two cores, only this once", tool.duration);
-            progress::step(&format!("building {}", tool.name), Some(&hint), tool.build(&tool.folder(&paths.cache)?)).await?;
+            progress::step(&format!("building {}", tool.name), Some(&hint), tool.build(&tool.folder(&paths.cache)?))
+                .await?;
         }
         Ok(tools)
     }

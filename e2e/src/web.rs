@@ -17,7 +17,10 @@ const LIMIT: Duration = Duration::from_secs(5);
 /// # Errors
 /// When no answer came within 5 seconds. An answer of any status is none.
 pub async fn get(url: &str) -> Result<Response<Bytes>> {
-    tokio::time::timeout(LIMIT, request(url)).await.with_context(|| format!("no answer from {url}"))?.with_context(|| url.to_owned())
+    tokio::time::timeout(LIMIT, request(url))
+        .await
+        .with_context(|| format!("no answer from {url}"))?
+        .with_context(|| url.to_owned())
 }
 
 /// Gets `url` and wants status 200.

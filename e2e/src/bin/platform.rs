@@ -1,10 +1,18 @@
 //! `cargo platform`: the local platform from the command line.
 
-use anyhow::Result;
-use ankka_e2e::{paths::Paths, platform::Local, progress::say};
-use clap::{Parser, Subcommand};
+use std::{io::Write, process::ExitCode};
 
-/// A real Kubernetes on this machine, with Ankka on it.
+use ankka_e2e::{
+    Platform,
+    install::{self, Images},
+    paths::Paths,
+    platform::Local,
+    progress::{say, step},
+};
+use anyhow::{Result, bail};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// A real Kubernetes on this machine, with Ankka on it
 #[derive(Parser)]
 #[command(name = "cargo platform", bin_name = "cargo platform")]
 struct Arguments {
@@ -14,42 +22,124 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Bring the platform up, or what is missing of it
-    Up,
-    /// Take it down and remove everything it made
+    /// Bring the platform up, or what is missing of it, and show the example service answering
+    Up(UpArgs),
+    /// Take it down and remove everything it made but the cache of built programs
     Down,
-    /// Show how each component is
+    /// Show how each component is; exit status 1 unless all are well
     Status,
+    /// Print what a shell needs to use it: eval "$(cargo platform env)"
+    Env,
+}
+
+#[derive(Args)]
+struct UpArgs {
+    /// Where Ankka is installed
+    #[arg(long, value_enum, default_value_t = Cluster::Local)]
+    cluster: Cluster,
+
+    /// Registry that an existing cluster pulls the images from, e.g. `ghcr.io/you`
+    #[arg(long, value_name = "REGISTRY", required_if_eq("cluster", "existing"))]
+    registry: Option<String>,
+
+    /// Tag of the images there; the chart's version when absent
+    #[arg(long, value_name = "TAG", requires = "registry")]
+    tag: Option<String>,
+
+    /// Sidecar image for services with process hosting on an existing cluster
+    #[arg(long, value_name = "IMAGE", requires = "registry")]
+    sidecar: Option<String>,
+
+    /// Bring up the local cluster alone
+    #[arg(long, conflicts_with = "registry")]
+    bare: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Cluster {
+    /// The one this command brings up
+    Local,
+    /// The one `KUBECONFIG` names
+    Existing,
 }
 
 #[tokio::main]
-async fn main() -> std::process::ExitCode {
+async fn main() -> ExitCode {
+    rustls::crypto::aws_lc_rs::default_provider().install_default().ok(); // an error says that one is installed
     match run(Arguments::parse().command).await {
-        Ok(()) => std::process::ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             say(format_args!("error: {error:#}"));
-            std::process::ExitCode::FAILURE
+            ExitCode::FAILURE
         }
     }
 }
 
-async fn run(command: Command) -> Result<()> {
-    rustls::crypto::aws_lc_rs::default_provider().install_default().ok();
-    let local = Local::new(Paths::from_env()?)?;
+async fn run(command: Command) -> Result<ExitCode> {
     match command {
-        Command::Up => {
-            let _lock = local.lock().await?;
-            local.up().await
-        }
+        Command::Up(args) => up(args).await,
         Command::Down => {
+            let local = local()?;
             let _lock = local.lock().await?;
-            local.down().await
+            local.down().await.map(|()| ExitCode::SUCCESS)
         }
-        Command::Status => {
-            for health in local.health().await {
-                say(format_args!("{health:?}"));
-            }
-            Ok(())
-        }
+        Command::Status => status(&local()?).await,
+        Command::Env => env(&local()?),
     }
+}
+
+fn local() -> Result<Local> {
+    Local::new(Paths::from_env()?)
+}
+
+async fn up(args: UpArgs) -> Result<ExitCode> {
+    if args.cluster == Cluster::Existing {
+        let images = args.registry.map(|registry| Images { registry, tag: args.tag, sidecar: args.sidecar });
+        return print(&install::everything(&Platform::existing().await?, images).await?);
+    }
+    let local = local()?;
+    let _lock = local.lock().await?;
+    local.up().await?;
+    if args.bare {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let platform = Platform::local(local.clone()).await?;
+    if local.has_node() {
+        return print(&install::everything(&platform, None).await?);
+    }
+    step("custom resource definitions", None, install::definitions(&platform)).await?;
+    say(
+        "     Without root no container runs here: the nodes are fake (kwok), their pods are ready at once and do nothing.",
+    );
+    say("     So Ankka itself is not installed, only its resource types. Run it as root for the whole platform.");
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn status(local: &Local) -> Result<ExitCode> {
+    let health = local.health().await;
+    let mut table = format!("{:<24}  {:>8}  {:<18}  STATE\n", "COMPONENT", "PID", "ADDRESS");
+    for component in &health {
+        let pid = component.pid.map_or_else(|| "-".to_owned(), |pid| pid.to_string());
+        table += &format!("{:<24}  {pid:>8}  {:<18}  {}\n", component.component, component.address, component.state);
+    }
+    print(&table)?;
+    Ok(if health.iter().all(|component| component.state == "ok") { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn env(local: &Local) -> Result<ExitCode> {
+    if !local.is_up() {
+        bail!("the local platform is not up: run `cargo platform up`");
+    }
+    let quoted = |path: std::path::PathBuf| format!("'{}'", path.display().to_string().replace('\'', r"'\''"));
+    print(&format!(
+        "export KUBECONFIG={}\nexport PATH={}:\"$PATH\"\n",
+        quoted(local.kubeconfig()),
+        quoted(local.programs())
+    ))
+}
+
+/// Prints data, which is what standard output is for.
+fn print(text: &str) -> Result<ExitCode> {
+    std::io::stdout().write_all(text.as_bytes())?;
+    Ok(ExitCode::SUCCESS)
 }

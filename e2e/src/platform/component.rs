@@ -5,7 +5,8 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::{
-    addresses, api_server, containerd, controller_manager, dns, etcd, kubelet, kwok, layout::Layout, process::Daemon, proxy, scheduler,
+    addresses, api_server, containerd, controller_manager, dns, etcd, kubelet, kwok, layout::Layout, process::Daemon,
+    proxy, scheduler,
 };
 
 /// How long a component may take to be ready, on a busy machine.

@@ -22,9 +22,10 @@ pub(crate) const NAMESPACE: &str = "k8s.io";
 pub(crate) fn daemon(layout: &Layout) -> Daemon {
     let config = layout.file("containerd/config.toml");
     let path = std::env::var("PATH").unwrap_or_default();
-    let mut daemon = Daemon::new(layout.tools.program("containerd", "containerd"), [format!("--config={}", config.display())])
-        .file(config, configuration(layout))
-        .file(layout.file("cni/10-bridge.conflist"), network(layout));
+    let mut daemon =
+        Daemon::new(layout.tools.program("containerd", "containerd"), [format!("--config={}", config.display())])
+            .file(config, configuration(layout))
+            .file(layout.file("cni/10-bridge.conflist"), network(layout));
     // It looks for its shim and for runc there, the plugins for iptables.
     daemon.env.push(("PATH", format!("{}:{path}:/usr/sbin:/sbin", layout.tools.folder("containerd").display())));
     daemon

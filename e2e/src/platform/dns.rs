@@ -24,7 +24,8 @@ pub(crate) fn daemon(layout: &Layout) -> Daemon {
 ",
         kubeconfig = layout.kubeconfig("dns").display()
     );
-    Daemon::new(layout.tools.program("coredns", "coredns"), [format!("-conf={}", config.display())]).file(config, content)
+    Daemon::new(layout.tools.program("coredns", "coredns"), [format!("-conf={}", config.display())])
+        .file(config, content)
 }
 
 pub(crate) async fn healthy() -> Result<()> {

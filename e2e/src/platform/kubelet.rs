@@ -78,7 +78,8 @@ pub(crate) async fn registered(layout: &Layout) -> Result<()> {
 /// Whether the node says that it is ready.
 pub(crate) async fn ready(layout: &Layout) -> Result<()> {
     let conditions = node(layout).await?.status.and_then(|status| status.conditions).unwrap_or_default();
-    let ready = conditions.into_iter().find(|condition| condition.type_ == "Ready").context("it has not said so yet")?;
+    let ready =
+        conditions.into_iter().find(|condition| condition.type_ == "Ready").context("it has not said so yet")?;
     anyhow::ensure!(ready.status == "True", ready.message.unwrap_or_default());
     Ok(())
 }

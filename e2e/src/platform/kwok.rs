@@ -53,7 +53,8 @@ pub(crate) async fn create_nodes(layout: &Layout, count: usize) -> Result<()> {
     let nodes = Api::<Node>::all(client);
     for index in 0..count {
         let name = format!("fake-{index}");
-        let taints = if layout.node { json!([{"key": FAKE, "value": "true", "effect": "NoSchedule"}]) } else { json!([]) };
+        let taints =
+            if layout.node { json!([{"key": FAKE, "value": "true", "effect": "NoSchedule"}]) } else { json!([]) };
         let node = json!({
             "apiVersion": "v1", "kind": "Node",
             "metadata": {"name": name, "labels": {FAKE: "true", "kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}},

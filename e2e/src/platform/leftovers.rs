@@ -44,7 +44,11 @@ async fn end(find: impl Fn() -> Vec<Identity>, what: &str) -> Result<()> {
             return Ok(());
         }
         if tokio::time::Instant::now() > until {
-            bail!("{} {what} do not end, even killed: {:?}", found.len(), found.iter().map(|one| one.pid).collect::<Vec<_>>());
+            bail!(
+                "{} {what} do not end, even killed: {:?}",
+                found.len(),
+                found.iter().map(|one| one.pid).collect::<Vec<_>>()
+            );
         }
         for process in &found {
             process.signal(Signal::SIGKILL)?;
@@ -71,7 +75,8 @@ fn shims(layout: &Layout) -> Vec<Identity> {
     let ours = |pid: &i32| {
         let command = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         let mut words = command.split(|byte| *byte == 0);
-        words.next().is_some_and(|program| program.ends_with(b"containerd-shim-runc-v2")) && words.any(|word| word == socket.as_bytes())
+        words.next().is_some_and(|program| program.ends_with(b"containerd-shim-runc-v2"))
+            && words.any(|word| word == socket.as_bytes())
     };
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -91,7 +96,8 @@ fn remove_shim_socket(task: &Path) -> Result<()> {
 /// Unmounts everything below `folder`, the innermost first.
 fn unmount(folder: &Path) -> Result<()> {
     let mounts = std::fs::read_to_string("/proc/self/mounts").context("failed to read the mounts")?;
-    let mounts = mounts.lines().filter_map(|line| line.split(' ').nth(1)).map(|path| PathBuf::from(path.replace("\\040", " ")));
+    let mounts =
+        mounts.lines().filter_map(|line| line.split(' ').nth(1)).map(|path| PathBuf::from(path.replace("\\040", " ")));
     let ours: Vec<_> = mounts.filter(|path| path.starts_with(folder)).collect();
     for path in ours.into_iter().rev() {
         umount2(&path, MntFlags::MNT_DETACH).with_context(|| format!("failed to unmount {}", path.display()))?;
@@ -113,7 +119,8 @@ fn control_groups(tasks: &[PathBuf]) -> Vec<PathBuf> {
 
 fn hierarchies() -> Vec<PathBuf> {
     let root = PathBuf::from("/sys/fs/cgroup");
-    let controllers: Vec<_> = std::fs::read_dir(&root).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    let controllers: Vec<_> =
+        std::fs::read_dir(&root).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
     // Some are links to others.
     let folders = std::iter::once(root).chain(controllers).filter(|folder| folder.is_dir() && !folder.is_symlink());
     folders.filter(|folder| folder.join(NAMESPACE).is_dir()).collect()
@@ -132,7 +139,8 @@ fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
 
 fn remove_control_groups(groups: &[PathBuf]) -> Result<()> {
     for group in groups.iter().filter(|group| group.exists()) {
-        std::fs::remove_dir(group).with_context(|| format!("failed to remove the control group {}", group.display()))?;
+        std::fs::remove_dir(group)
+            .with_context(|| format!("failed to remove the control group {}", group.display()))?;
     }
     for hierarchy in hierarchies() {
         std::fs::remove_dir(hierarchy.join(NAMESPACE)).ok(); // stays while somebody else's containers are in it

@@ -12,7 +12,7 @@ use futures::future::{join_all, try_join_all};
 
 use super::{
     component::{Component, Health},
-    images::{self, Image},
+    images::{self, Packing},
     kubelet, kwok,
     layout::Layout,
     leftovers, manifests, network, pki, probe, process,
@@ -69,6 +69,30 @@ impl Local {
         super::api_server::audit_log(&self.layout)
     }
 
+    /// Whether it is up, well or not.
+    pub fn is_up(&self) -> bool {
+        Component::ApiServer.runs(&self.layout)
+    }
+
+    /// Folder with the programs that a user of the cluster wants: `kubectl`, `helm`, `ankka`.
+    pub fn programs(&self) -> PathBuf {
+        self.layout.file("bin")
+    }
+
+    /// Puts a program there, by a link.
+    ///
+    /// # Errors
+    /// When the link cannot be made.
+    pub fn link(&self, name: &str, program: &Path) -> Result<()> {
+        let link = self.programs().join(name);
+        if std::fs::read_link(&link).is_ok_and(|present| present == program) {
+            return Ok(());
+        }
+        std::fs::create_dir_all(self.programs())?;
+        std::fs::remove_file(&link).ok(); // usually there is none
+        std::os::unix::fs::symlink(program, &link).with_context(|| format!("failed to link {}", link.display()))
+    }
+
     /// Locks the platform against other commands that would change it, waiting up to a minute.
     ///
     /// # Errors
@@ -81,7 +105,9 @@ impl Local {
             match file.try_lock() {
                 Ok(()) => return Ok(Lock(file)),
                 Err(TryLockError::WouldBlock) => tokio::time::sleep(Duration::from_millis(100)).await,
-                Err(TryLockError::Error(error)) => return Err(error).with_context(|| format!("failed to lock {}", path.display())),
+                Err(TryLockError::Error(error)) => {
+                    return Err(error).with_context(|| format!("failed to lock {}", path.display()));
+                }
             }
         }
         bail!("another command is changing the local platform (it holds {})", path.display())
@@ -97,7 +123,7 @@ impl Local {
         if layout.node {
             packages::install().await?;
         }
-        Tools::build(&layout.paths).await?;
+        Tools::build(&layout.paths, &[]).await?;
         if self.broken() {
             step("removing what an earlier run left", None, self.remove()).await?;
         }
@@ -105,10 +131,16 @@ impl Local {
         std::fs::set_permissions(&layout.paths.state, std::fs::Permissions::from_mode(0o700))?;
         crate::paths::write(&layout.file("boot"), process::boot())?;
         pki::create(layout)?;
+        for (tool, program) in [("kubernetes", "kubectl"), ("helm", "helm")] {
+            self.link(program, &layout.tools.program(tool, program))?;
+        }
 
         if layout.node {
             step("bridge and routes", None, network::up(layout)).await?;
-            tokio::try_join!(step("control plane", None, self.control_plane()), step("containerd", None, self.containerd()))?;
+            tokio::try_join!(
+                step("control plane", None, self.control_plane()),
+                step("containerd", None, self.containerd())
+            )?;
             step("node", None, self.node()).await
         } else {
             step("control plane", None, self.control_plane()).await?;
@@ -118,7 +150,9 @@ impl Local {
 
     /// Whether what is there cannot be mended by starting what is missing: the machine was started since, or the store is gone.
     fn broken(&self) -> bool {
-        let Ok(boot) = std::fs::read_to_string(self.layout.file("boot")) else { return self.layout.paths.state.exists() };
+        let Ok(boot) = std::fs::read_to_string(self.layout.file("boot")) else {
+            return self.layout.paths.state.exists();
+        };
         boot != process::boot() || !Component::Etcd.runs(&self.layout)
     }
 
@@ -133,9 +167,8 @@ impl Local {
     }
 
     async fn containerd(&self) -> Result<()> {
-        let pause = images::pause(&self.layout.paths).await?;
         Component::Containerd.start(&self.layout).await?;
-        images::import(&self.layout, &pause).await.map(drop)
+        images::import_pause(&self.layout).await
     }
 
     async fn node(&self) -> Result<()> {
@@ -143,7 +176,10 @@ impl Local {
         let wait = |limit, check| layout.processes.ready(Component::Kubelet.name(), Duration::from_secs(limit), check);
         let node = async {
             Component::Kubelet.start(layout).await?;
-            layout.processes.ready(Component::Kubelet.name(), Duration::from_secs(60), || kubelet::registered(layout)).await?;
+            layout
+                .processes
+                .ready(Component::Kubelet.name(), Duration::from_secs(60), || kubelet::registered(layout))
+                .await?;
             Component::Proxy.start(layout).await?;
             wait(90, || kubelet::ready(layout)).await
         };
@@ -197,14 +233,13 @@ impl Local {
         join_all(expected.map(|component| component.health(&self.layout))).await
     }
 
-    /// Makes an image of one program of this machine and imports it. Returns it, and whether the node did not have it yet.
+    /// Makes an image and imports it under `reference`, e.g. `docker.io/local/cart:2`; quick when the node has it. Returns whether
+    /// it had not.
     ///
     /// # Errors
-    /// As [`images::of_program`], and when containerd refuses it.
-    pub async fn import(&self, program: &Path, reference: impl FnOnce(&str) -> String) -> Result<(Image, bool)> {
-        let image = images::of_program(&self.layout.paths, program, reference).await?;
-        let changed = images::import(&self.layout, &image).await?;
-        Ok((image, changed))
+    /// When a file cannot be read, buildah fails, or containerd refuses the image.
+    pub async fn import(&self, packing: &Packing, reference: &str) -> Result<bool> {
+        images::import(&self.layout, packing, reference).await
     }
 
     /// Starts kwok and makes `count` fake nodes. Beside a real node, pods of namespaces labelled `e2e.ankka.dev/nodes: fake`

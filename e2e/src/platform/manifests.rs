@@ -37,7 +37,9 @@ async fn objects(client: &Client, manifests: &str) -> Result<Vec<(Api<DynamicObj
         let object = DynamicObject::deserialize(document).context("a manifest of ours is a Kubernetes object")?;
         let types = object.types.clone().unwrap_or_default();
         let kind = GroupVersionKind::try_from(&types)?;
-        let Some((resource, _)) = discovery.resolve_gvk(&kind) else { bail!("the cluster does not know {}", types.kind) };
+        let Some((resource, _)) = discovery.resolve_gvk(&kind) else {
+            bail!("the cluster does not know {}", types.kind)
+        };
         objects.push((Api::all_with(client.clone(), &resource), object));
     }
     Ok(objects)

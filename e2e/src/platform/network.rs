@@ -74,7 +74,8 @@ pub(crate) async fn down(layout: &Layout) -> Result<()> {
     if link_exists() {
         ip(&format!("link delete {BRIDGE}")).await?; // its routes go with it
     }
-    let recorded: BTreeMap<String, String> = serde_json::from_slice(&recorded).context("failed to read saved settings")?;
+    let recorded: BTreeMap<String, String> =
+        serde_json::from_slice(&recorded).context("failed to read saved settings")?;
     for (name, value) in recorded {
         set(&name, &value)?;
     }

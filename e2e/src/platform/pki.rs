@@ -4,7 +4,8 @@ use std::{net::IpAddr, path::Path};
 
 use anyhow::{Context, Result};
 use rcgen::{
-    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose, SanType,
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
+    SanType,
 };
 
 use super::{
@@ -26,7 +27,13 @@ const PARTIES: [Party; 8] = [
         name: "apiserver",
         user: "kube-apiserver",
         group: None,
-        hosts: &["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"],
+        hosts: &[
+            "localhost",
+            "kubernetes",
+            "kubernetes.default",
+            "kubernetes.default.svc",
+            "kubernetes.default.svc.cluster.local",
+        ],
     },
     Party { name: "kubelet-client", user: "kube-apiserver-kubelet-client", group: Some("system:masters"), hosts: &[] },
     Party { name: "admin", user: "admin", group: Some("system:masters"), hosts: &[] },
@@ -48,7 +55,8 @@ pub(crate) fn create(layout: &Layout) -> Result<()> {
     }
     let authority = authority(&folder).context("failed to make the certificate authority")?;
     for party in &PARTIES {
-        issue(&folder, &authority, party).with_context(|| format!("failed to make a certificate for {}", party.name))?;
+        issue(&folder, &authority, party)
+            .with_context(|| format!("failed to make a certificate for {}", party.name))?;
     }
     let accounts = KeyPair::generate()?;
     secret(&folder.join("accounts.key"), &accounts.serialize_pem())?;

@@ -15,6 +15,7 @@ pub(crate) fn client(layout: &Layout, url: &str) -> Result<kube::Client> {
     config.auth_info.client_certificate = Some(layout.certificate("admin"));
     config.auth_info.client_key = Some(layout.key("admin"));
     config.connect_timeout = Some(std::time::Duration::from_secs(5));
+    config.read_timeout = Some(std::time::Duration::from_secs(30));
     kube::Client::try_from(config).context("failed to make a client")
 }
 

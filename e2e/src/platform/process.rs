@@ -166,7 +166,8 @@ impl Processes {
             paths::write(path, content)?;
         }
         std::fs::create_dir_all(&self.logs)?;
-        let log = OpenOptions::new().create(true).append(true).open(self.log(name)).context("failed to open the log")?;
+        let log =
+            OpenOptions::new().create(true).append(true).open(self.log(name)).context("failed to open the log")?;
         self.spawn(name, daemon, log, configuration).with_context(|| format!("failed to start {name}"))
     }
 
@@ -193,7 +194,9 @@ impl Processes {
             record.identity.end().await.with_context(|| format!("failed to stop {name}"))?;
         }
         match std::fs::remove_file(self.records.join(format!("{name}.json"))) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error).context("failed to remove a record"),
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(error).context("failed to remove a record")
+            }
             _ => Ok(()),
         }
     }

@@ -1,0 +1,59 @@
+//! The workspace's own programs, built as this one was: with optimisations when it has them.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use anyhow::{Context, Result};
+
+use crate::{paths::workspace, progress::step, run::Run};
+
+/// Packages whose programs run on the platform, and the command line.
+const PACKAGES: [&str; 5] =
+    ["ankka-operator", "ankka-webhook", "ankka-cli", "ankka-example-cart", "ankka-example-sidecar"];
+
+/// Built programs by name.
+#[derive(Clone, Debug)]
+pub struct Binaries(BTreeMap<String, PathBuf>);
+
+impl Binaries {
+    /// Builds what is not up to date.
+    ///
+    /// # Errors
+    /// When cargo fails, with the last lines it printed.
+    pub async fn build() -> Result<Self> {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut build = Run::new(cargo).args(["build", "--message-format=json-render-diagnostics"]).dir(workspace());
+        if !cfg!(debug_assertions) {
+            build = build.args(["--release"]);
+        }
+        let build =
+            build.args(PACKAGES.map(|package| format!("--package={package}"))).limit(Duration::from_secs(3600)).text();
+        let printed =
+            step("building the workspace's programs", Some("about 7 minutes the first time, on two cores"), build)
+                .await?;
+        Ok(Self(executables(&printed)?))
+    }
+
+    /// Path of one program.
+    ///
+    /// # Errors
+    /// When the workspace has no such program.
+    pub fn get(&self, name: &str) -> Result<&Path> {
+        self.0.get(name).map(PathBuf::as_path).with_context(|| format!("cargo built no program called {name}"))
+    }
+}
+
+/// Programs in cargo's messages.
+fn executables(messages: &str) -> Result<BTreeMap<String, PathBuf>> {
+    let mut found = BTreeMap::new();
+    for line in messages.lines() {
+        let message: serde_json::Value = serde_json::from_str(line).context("cargo printed what is no message")?;
+        if let (Some(name), Some(path)) = (message["target"]["name"].as_str(), message["executable"].as_str()) {
+            found.insert(name.to_owned(), PathBuf::from(path));
+        }
+    }
+    Ok(found)
+}
