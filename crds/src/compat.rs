@@ -23,12 +23,7 @@ impl Platform {
     /// The platform of this version, speaking [`PROTOCOL`]; none unless the version is `MAJOR.MINOR.PATCH`.
     pub fn new(version: &str) -> Option<Self> {
         let [major, minor, _patch] = grammar::version(version)?;
-        Some(Self {
-            version: version.to_owned(),
-            major,
-            minor,
-            protocol: PROTOCOL,
-        })
+        Some(Self { version: version.to_owned(), major, minor, protocol: PROTOCOL })
     }
 
     fn takes_runtime(&self, runtime: &Runtime) -> bool {
@@ -38,12 +33,7 @@ impl Platform {
 
     /// `runtimes 0.1.x–0.2.x (platform 0.2.0)`.
     fn runtimes(&self) -> String {
-        let Self {
-            version,
-            major,
-            minor,
-            ..
-        } = self;
+        let Self { version, major, minor, .. } = self;
         match minor.checked_sub(1) {
             Some(oldest) => {
                 format!("runtimes {major}.{oldest}.x–{major}.{minor}.x (platform {version})")
@@ -73,23 +63,15 @@ impl Platform {
 /// checked. A protocol must have the same major version and a minor no later than the platform's.
 pub fn check(service: &ValidatedService, platform: &Platform) -> Option<String> {
     let mut reasons = Vec::new();
-    if let Some(runtime) = service
-        .runtime
-        .as_ref()
-        .filter(|runtime| !platform.takes_runtime(runtime))
-    {
+    if let Some(runtime) = service.runtime.as_ref().filter(|runtime| !platform.takes_runtime(runtime)) {
         let (text, range) = (grammar::shown(&runtime.text), platform.runtimes());
-        reasons.push(format!(
-            "runtime {text} is outside the platform's supported range: {range}"
-        ));
+        reasons.push(format!("runtime {text} is outside the platform's supported range: {range}"));
     }
     if let Hosting::Process { major, minor } = service.hosting
         && !platform.takes_protocol(major, minor)
     {
         let range = platform.protocols();
-        reasons.push(format!(
-            "protocol {major}.{minor} is outside the platform's supported range: {range}"
-        ));
+        reasons.push(format!("protocol {major}.{minor} is outside the platform's supported range: {range}"));
     }
     (!reasons.is_empty()).then(|| reasons.join("; "))
 }
@@ -100,25 +82,16 @@ mod tests {
     use crate::{Context, ServiceSpec, ValidatedService, validate};
 
     fn platform(version: &str, protocol: (u64, u64)) -> Platform {
-        Platform {
-            protocol,
-            ..Platform::new(version).expect("a version")
-        }
+        Platform { protocol, ..Platform::new(version).expect("a version") }
     }
 
     fn service(spec: ServiceSpec) -> ValidatedService {
-        let spec = ServiceSpec {
-            image: Some("r/a:1".into()),
-            ..spec
-        };
+        let spec = ServiceSpec { image: Some("r/a:1".into()), ..spec };
         validate("cart", &spec, Context::default()).expect("a valid service")
     }
 
     fn with_runtime(runtime: &str) -> ValidatedService {
-        service(ServiceSpec {
-            runtime: Some(runtime.into()),
-            ..ServiceSpec::default()
-        })
+        service(ServiceSpec { runtime: Some(runtime.into()), ..ServiceSpec::default() })
     }
 
     fn with_protocol(protocol: &str) -> ValidatedService {
@@ -132,22 +105,10 @@ mod tests {
     #[test]
     fn the_platforms_minor_and_the_one_below_are_taken() {
         let platform = platform("0.2.0", (1, 0));
-        for good in [
-            "0.2.0",
-            "0.2.99",
-            "0.1.7",
-            "0.2.0-SNAPSHOT",
-            "0.2.0+3-abc-SNAPSHOT",
-        ] {
+        for good in ["0.2.0", "0.2.99", "0.1.7", "0.2.0-SNAPSHOT", "0.2.0+3-abc-SNAPSHOT"] {
             assert_eq!(check(&with_runtime(good), &platform), None, "{good}");
         }
-        for bad in [
-            "0.3.0",
-            "0.0.9",
-            "1.2.0",
-            "1.1.0",
-            "0.99999999999999999999999.0",
-        ] {
+        for bad in ["0.3.0", "0.0.9", "1.2.0", "1.1.0", "0.99999999999999999999999.0"] {
             let said = format!(
                 "runtime {bad} is outside the platform's supported range: runtimes 0.1.x–0.2.x (platform 0.2.0)"
             );
@@ -159,40 +120,22 @@ mod tests {
     #[test]
     fn a_platform_of_minor_zero_takes_one_minor() {
         let said = "runtime 0.9.0 is outside the platform's supported range: runtimes 1.0.x (platform 1.0.3)";
-        assert_eq!(
-            check(&with_runtime("0.9.0"), &platform("1.0.3", (1, 0))).as_deref(),
-            Some(said)
-        );
-        assert_eq!(
-            check(&with_runtime("1.0.0"), &platform("1.0.3", (1, 0))),
-            None
-        );
+        assert_eq!(check(&with_runtime("0.9.0"), &platform("1.0.3", (1, 0))).as_deref(), Some(said));
+        assert_eq!(check(&with_runtime("1.0.0"), &platform("1.0.3", (1, 0))), None);
     }
 
     #[test]
     fn a_protocol_may_be_older_within_its_major() {
         for good in ["1.0", "1.1", "1.2"] {
-            assert_eq!(
-                check(&with_protocol(good), &platform("0.2.0", (1, 2))),
-                None,
-                "{good}"
-            );
+            assert_eq!(check(&with_protocol(good), &platform("0.2.0", (1, 2))), None, "{good}");
         }
         for bad in ["1.3", "2.0", "0.9"] {
-            let said = format!(
-                "protocol {bad} is outside the platform's supported range: protocols 1.0–1.2 (platform 1.2)"
-            );
-            assert_eq!(
-                check(&with_protocol(bad), &platform("0.2.0", (1, 2))),
-                Some(said)
-            );
+            let said =
+                format!("protocol {bad} is outside the platform's supported range: protocols 1.0–1.2 (platform 1.2)");
+            assert_eq!(check(&with_protocol(bad), &platform("0.2.0", (1, 2))), Some(said));
         }
-        let said =
-            "protocol 1.1 is outside the platform's supported range: protocols 1.0 (platform 1.0)";
-        assert_eq!(
-            check(&with_protocol("1.1"), &platform("0.2.0", (1, 0))).as_deref(),
-            Some(said)
-        );
+        let said = "protocol 1.1 is outside the platform's supported range: protocols 1.0 (platform 1.0)";
+        assert_eq!(check(&with_protocol("1.1"), &platform("0.2.0", (1, 0))).as_deref(), Some(said));
     }
 
     #[test]
@@ -204,10 +147,7 @@ mod tests {
             ..ServiceSpec::default()
         });
         let said = check(&both, &platform("0.2.0", (1, 0))).expect("neither fits");
-        assert!(
-            said.starts_with("runtime 0.9.0 is") && said.contains("; protocol 2.0 is"),
-            "{said}"
-        );
+        assert!(said.starts_with("runtime 0.9.0 is") && said.contains("; protocol 2.0 is"), "{said}");
     }
 
     #[test]

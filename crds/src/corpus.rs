@@ -77,10 +77,7 @@ struct Known {
 impl Case {
     /// What is known when this case is judged.
     pub fn context(&self) -> Context<'_> {
-        Context {
-            project: self.project.as_deref(),
-            installation: self.installation.as_ref(),
-        }
+        Context { project: self.project.as_deref(), installation: self.installation.as_ref() }
     }
 
     /// Whether the case is for `layer`.
@@ -90,25 +87,15 @@ impl Case {
 
     /// The expected messages, in order.
     pub fn messages(&self) -> Vec<&str> {
-        self.problems
-            .iter()
-            .map(|problem| problem.message.as_str())
-            .collect()
+        self.problems.iter().map(|problem| problem.message.as_str()).collect()
     }
 
     /// The descriptor as the API is sent it: the resource's name, and the value of its `spec.service`.
     pub fn resource(&self) -> (String, Value) {
-        let text = self
-            .text
-            .strip_prefix(b"\xef\xbb\xbf")
-            .unwrap_or(&self.text);
+        let text = self.text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&self.text);
         let mut document: Map<String, Value> =
             serde_json::from_slice(text).unwrap_or_else(|error| panic!("{}: {error}", self.name));
-        let name = document
-            .get("name")
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned();
+        let name = document.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
         (name, document.remove("service").unwrap_or_default())
     }
 }
@@ -120,68 +107,39 @@ pub fn folder() -> PathBuf {
 
 /// Every case, sorted by name: `invalid/…` before `valid/…`.
 pub fn cases() -> Vec<Case> {
-    let mut cases: Vec<Case> = ["invalid", "valid"]
-        .into_iter()
-        .flat_map(cases_in)
-        .collect();
+    let mut cases: Vec<Case> = ["invalid", "valid"].into_iter().flat_map(cases_in).collect();
     cases.sort_by(|one, other| one.name.cmp(&other.name));
     cases
 }
 
 /// Every case of a layer.
 pub fn cases_for(layer: Layer) -> Vec<Case> {
-    cases()
-        .into_iter()
-        .filter(|case| case.applies_to(layer))
-        .collect()
+    cases().into_iter().filter(|case| case.applies_to(layer)).collect()
 }
 
 fn cases_in(kind: &str) -> Vec<Case> {
     let folder = folder().join(kind);
-    let files = fs::read_dir(&folder)
-        .unwrap_or_else(|error| panic!("cannot list {}: {error}", folder.display()));
+    let files = fs::read_dir(&folder).unwrap_or_else(|error| panic!("cannot list {}: {error}", folder.display()));
     files
         .map(|file| file.expect("an entry of the folder can be read").path())
-        .filter(|path| {
-            path.to_str()
-                .is_some_and(|path| path.ends_with(".json") && !path.ends_with(".expected.json"))
-        })
+        .filter(|path| path.to_str().is_some_and(|path| path.ends_with(".json") && !path.ends_with(".expected.json")))
         .map(|path| case(kind, &path))
         .collect()
 }
 
 fn case(kind: &str, path: &Path) -> Case {
-    let stem = path
-        .file_stem()
-        .and_then(|stem| stem.to_str())
-        .unwrap_or_default();
+    let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
     let name = format!("{kind}/{stem}");
     let text = read(path);
     let beside = path.with_extension("expected.json");
     let expectation = if beside.exists() {
-        serde_json::from_slice(&read(&beside))
-            .unwrap_or_else(|error| panic!("{}: {error}", beside.display()))
+        serde_json::from_slice(&read(&beside)).unwrap_or_else(|error| panic!("{}: {error}", beside.display()))
     } else {
-        assert_eq!(
-            kind, "valid",
-            "{name} says nothing about what is expected of it"
-        );
-        Expectation {
-            layers: vec![Layer::File, Layer::Api],
-            context: Known::default(),
-            problems: Vec::new(),
-        }
+        assert_eq!(kind, "valid", "{name} says nothing about what is expected of it");
+        Expectation { layers: vec![Layer::File, Layer::Api], context: Known::default(), problems: Vec::new() }
     };
-    assert_eq!(
-        kind == "valid",
-        expectation.problems.is_empty(),
-        "{name} is in the wrong folder"
-    );
-    let Known {
-        project,
-        store,
-        cloud_provider,
-    } = expectation.context;
+    assert_eq!(kind == "valid", expectation.problems.is_empty(), "{name} is in the wrong folder");
+    let Known { project, store, cloud_provider } = expectation.context;
     let installation = store.map(|store| Installation {
         store: match store.as_str() {
             "garage" => Some(Store::Garage),
@@ -191,14 +149,7 @@ fn case(kind: &str, path: &Path) -> Case {
         },
         cloud_provider,
     });
-    Case {
-        name,
-        text,
-        layers: expectation.layers,
-        problems: expectation.problems,
-        project,
-        installation,
-    }
+    Case { name, text, layers: expectation.layers, problems: expectation.problems, project, installation }
 }
 
 fn read(path: &Path) -> Vec<u8> {
@@ -261,11 +212,7 @@ impl Dice {
     }
 
     fn descriptor(&mut self) -> Value {
-        let name = if self.once_in(4) {
-            self.pick(&NAMES)
-        } else {
-            "cart"
-        };
+        let name = if self.once_in(4) { self.pick(&NAMES) } else { "cart" };
         json!({ "name": name, "service": self.service() })
     }
 
@@ -278,44 +225,19 @@ impl Dice {
         };
         put("image", !self.once_in(20), self.pick(&IMAGES).into());
         put("runtime", self.once_in(3), self.pick(&RUNTIMES).into());
-        put(
-            "hosting",
-            self.once_in(2),
-            self.pick(&["embedded", "process", "process", "vm", ""])
-                .into(),
-        );
-        put(
-            "protocol",
-            self.once_in(2),
-            self.pick(&["1.0", "1.0", "one", "1.0.0", "", "2.7"]).into(),
-        );
+        put("hosting", self.once_in(2), self.pick(&["embedded", "process", "process", "vm", ""]).into());
+        put("protocol", self.once_in(2), self.pick(&["1.0", "1.0", "one", "1.0.0", "", "2.7"]).into());
         put("env", self.once_in(2), self.env());
         put("labels", self.once_in(3), self.pairs());
         put("annotations", self.once_in(3), self.pairs());
         put("http", self.once_in(4), self.once_in(2).into());
         put("port", self.once_in(3), self.number().into());
         put("resources", self.once_in(2), self.resources());
-        put(
-            "provisionObjectStorage",
-            self.once_in(3),
-            (!self.once_in(4)).into(),
-        );
-        put(
-            "exposeObjectStorage",
-            self.once_in(5),
-            self.once_in(2).into(),
-        );
+        put("provisionObjectStorage", self.once_in(3), (!self.once_in(4)).into());
+        put("exposeObjectStorage", self.once_in(5), self.once_in(2).into());
         put("objectStorageOrigins", self.once_in(5), self.origins());
-        put(
-            "objectStorageCredential",
-            self.once_in(5),
-            self.once_in(2).into(),
-        );
-        put(
-            "objectStorageVersionAgeDays",
-            self.once_in(6),
-            self.number().into(),
-        );
+        put("objectStorageCredential", self.once_in(5), self.once_in(2).into());
+        put("objectStorageVersionAgeDays", self.once_in(6), self.number().into());
         Value::Object(service)
     }
 
@@ -330,11 +252,7 @@ impl Dice {
             entry.insert("name".to_owned(), self.pick(&VARIABLES).into());
         }
         if !self.once_in(4) {
-            entry.insert(
-                "value".to_owned(),
-                self.pick(&["", "x", "$HOME $(A) $$", "line\nline\n", "\u{0}"])
-                    .into(),
-            );
+            entry.insert("value".to_owned(), self.pick(&["", "x", "$HOME $(A) $$", "line\nline\n", "\u{0}"]).into());
         }
         if self.once_in(4) {
             let mut reference = Map::new();
@@ -342,10 +260,7 @@ impl Dice {
                 reference.insert("name".to_owned(), self.pick(&SECRETS).into());
             }
             if !self.once_in(8) {
-                reference.insert(
-                    "key".to_owned(),
-                    self.pick(&["key", "api.key_1", "", "a/b", ".."]).into(),
-                );
+                reference.insert("key".to_owned(), self.pick(&["key", "api.key_1", "", "a/b", ".."]).into());
             }
             entry.insert("secretKeyRef".to_owned(), Value::Object(reference));
         }
@@ -354,20 +269,15 @@ impl Dice {
 
     fn pairs(&mut self) -> Value {
         let count = self.next() % 4;
-        let pairs: Map<String, Value> = (0..count)
-            .map(|_| (self.pick(&KEYS).to_owned(), self.pick(&LABEL_VALUES).into()))
-            .collect();
+        let pairs: Map<String, Value> =
+            (0..count).map(|_| (self.pick(&KEYS).to_owned(), self.pick(&LABEL_VALUES).into())).collect();
         Value::Object(pairs)
     }
 
     fn resources(&mut self) -> Value {
         let mut resources = Map::new();
         if self.once_in(2) {
-            resources.insert(
-                "instanceType".to_owned(),
-                self.pick(&["small", "medium", "large", "xl", "Small"])
-                    .into(),
-            );
+            resources.insert("instanceType".to_owned(), self.pick(&["small", "medium", "large", "xl", "Small"]).into());
         }
         if !self.once_in(3) {
             let mut scaling = Map::new();
@@ -383,40 +293,14 @@ impl Dice {
 
     fn origins(&mut self) -> Value {
         let count = self.next() % 3;
-        (0..count)
-            .map(|_| Value::from(self.pick(&ORIGINS)))
-            .collect()
+        (0..count).map(|_| Value::from(self.pick(&ORIGINS))).collect()
     }
 }
 
-const NAMES: [&str; 8] = [
-    "",
-    "a",
-    "my-cart-2",
-    "Cart",
-    "1cart",
-    "cart-",
-    "cart.v2",
-    "käse",
-];
-const IMAGES: [&str; 7] = [
-    "r.example.com/acme/cart:1",
-    "r.example.com:5000/acme/cart",
-    "ACME/Cart:1",
-    "",
-    "  ",
-    " r/a:1",
-    "r/a b:1",
-];
-const RUNTIMES: [&str; 7] = [
-    "0.2.0",
-    "0.1.9",
-    "0.2.0-SNAPSHOT",
-    "0.2.0+3-abc",
-    "latest",
-    "0.2.0-rc1",
-    "",
-];
+const NAMES: [&str; 8] = ["", "a", "my-cart-2", "Cart", "1cart", "cart-", "cart.v2", "käse"];
+const IMAGES: [&str; 7] =
+    ["r.example.com/acme/cart:1", "r.example.com:5000/acme/cart", "ACME/Cart:1", "", "  ", " r/a:1", "r/a b:1"];
+const RUNTIMES: [&str; 7] = ["0.2.0", "0.1.9", "0.2.0-SNAPSHOT", "0.2.0+3-abc", "latest", "0.2.0-rc1", ""];
 const VARIABLES: [&str; 17] = [
     "LOG_LEVEL",
     "REGION",
@@ -436,30 +320,9 @@ const VARIABLES: [&str; 17] = [
     "ANKKA_S3_BUCKET",
     "ANKKA_S3_ENDPOINT",
 ];
-const SECRETS: [&str; 6] = [
-    "cart-secrets",
-    "cart-storage",
-    "other-cloud-storage",
-    "",
-    "Bad_Name",
-    "cart-db",
-];
-const KEYS: [&str; 8] = [
-    "team",
-    "example.com/owner",
-    "a/b/c",
-    "",
-    "-x",
-    "app.kubernetes.io/name",
-    "Example.com/x",
-    "k k",
-];
+const SECRETS: [&str; 6] = ["cart-secrets", "cart-storage", "other-cloud-storage", "", "Bad_Name", "cart-db"];
+const KEYS: [&str; 8] =
+    ["team", "example.com/owner", "a/b/c", "", "-x", "app.kubernetes.io/name", "Example.com/x", "k k"];
 const LABEL_VALUES: [&str; 6] = ["checkout", "", "Checkout Team", "-x", "a.b_c-d", "a\"b'c"];
-const ORIGINS: [&str; 6] = [
-    "https://app.example.com",
-    "https://h:8443",
-    "*",
-    "http://localhost:3000",
-    "https://h/",
-    "https://h:0",
-];
+const ORIGINS: [&str; 6] =
+    ["https://app.example.com", "https://h:8443", "*", "http://localhost:3000", "https://h/", "https://h:0"];

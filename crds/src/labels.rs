@@ -39,12 +39,7 @@ pub const CLI_MANAGER: &str = "ankka";
 
 /// The labels that identify one service's objects. They are its Deployment's selector, so they never change.
 pub fn identity(project: &str, service: &str) -> BTreeMap<String, String> {
-    [
-        (MANAGED_BY, MANAGED_BY_VALUE),
-        (NAME, service),
-        (PROJECT, project),
-        (SERVICE, service),
-    ]
-    .map(|(key, value)| (key.to_owned(), value.to_owned()))
-    .into()
+    [(MANAGED_BY, MANAGED_BY_VALUE), (NAME, service), (PROJECT, project), (SERVICE, service)]
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .into()
 }

@@ -15,8 +15,7 @@ pub mod validated;
 
 pub use problem::{Located, Problem};
 pub use resources::{
-    AnkkaBucket, AnkkaDatabase, AnkkaProject, AnkkaService, AnkkaServiceSpec, AnkkaServiceStatus,
-    ServiceSpec,
+    AnkkaBucket, AnkkaDatabase, AnkkaProject, AnkkaService, AnkkaServiceSpec, AnkkaServiceStatus, ServiceSpec,
 };
 pub use rules::{Context, Installation, Store, validate};
 pub use validated::ValidatedService;

@@ -31,10 +31,7 @@ pub fn namespace(prefix: &str, project: &str) -> String {
 
 /// The project whose namespace this is; none when the name does not start with `<prefix>-`.
 pub fn project_of<'a>(prefix: &str, namespace: &'a str) -> Option<&'a str> {
-    namespace
-        .strip_prefix(prefix)?
-        .strip_prefix('-')
-        .filter(|project| !project.is_empty())
+    namespace.strip_prefix(prefix)?.strip_prefix('-').filter(|project| !project.is_empty())
 }
 
 /// ServiceAccount, Role and RoleBinding of a service: `ankka-<service>` (a service may be called `default`), at most 69
@@ -98,10 +95,7 @@ const MARK: usize = 9;
 fn cut(name: &str, limit: usize) -> String {
     let looks_cut = name.len() == limit
         && name.as_bytes()[limit - MARK] == b'-'
-        && name
-            .bytes()
-            .skip(limit - MARK + 1)
-            .all(|byte| byte.is_ascii_hexdigit());
+        && name.bytes().skip(limit - MARK + 1).all(|byte| byte.is_ascii_hexdigit());
     if name.len() <= limit && !looks_cut {
         return name.to_owned();
     }

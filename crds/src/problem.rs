@@ -31,9 +31,6 @@ pub struct Located {
 impl Problem {
     /// A problem of the field at `path`.
     pub fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
-        Self {
-            message: message.into(),
-            path: path.into(),
-        }
+        Self { message: message.into(), path: path.into() }
     }
 }

@@ -10,18 +10,9 @@ pub const LIMIT: usize = 46;
 /// Ids that no project may have, and whose they are.
 const RESERVED: [(&str, &str); 6] = [
     ("platform", "the platform's own workloads"),
-    (
-        "local",
-        "services run locally, whose consumer groups it names",
-    ),
-    (
-        "cloud-provider",
-        "the namespace the installation's cloud provider runs in",
-    ),
-    (
-        "gateway",
-        "the namespace the installation's gateway runs in",
-    ),
+    ("local", "services run locally, whose consumer groups it names"),
+    ("cloud-provider", "the namespace the installation's cloud provider runs in"),
+    ("gateway", "the namespace the installation's gateway runs in"),
     ("system", "the namespace the platform is installed in"),
     ("operator", "the platform's operator"),
 ];
@@ -39,9 +30,7 @@ pub fn validate(id: &str, prefix: &str, own_namespace: Option<&str>) -> Result<(
     } else {
         let length = id.chars().count();
         if length > LIMIT {
-            messages.push(format!(
-                "project id '{shown}' is {length} characters, over the {LIMIT} character limit"
-            ));
+            messages.push(format!("project id '{shown}' is {length} characters, over the {LIMIT} character limit"));
         }
         if !grammar::is_identifier(id) {
             messages.push(format!(
@@ -52,17 +41,12 @@ pub fn validate(id: &str, prefix: &str, own_namespace: Option<&str>) -> Result<(
     if let Some((_, owner)) = RESERVED.iter().find(|(reserved, _)| *reserved == id) {
         messages.push(format!("project id '{shown}' is reserved for {owner}"));
     } else if own_namespace.is_some_and(|own| own == names::namespace(prefix, id)) {
-        messages.push(format!(
-            "project id '{shown}' is reserved for the namespace the platform is installed in"
-        ));
+        messages.push(format!("project id '{shown}' is reserved for the namespace the platform is installed in"));
     }
     if messages.is_empty() {
         return Ok(());
     }
-    Err(messages
-        .into_iter()
-        .map(|message| Problem::new("name", message))
-        .collect())
+    Err(messages.into_iter().map(|message| Problem::new("name", message)).collect())
 }
 
 #[cfg(test)]
@@ -70,77 +54,40 @@ mod tests {
     use super::validate;
 
     fn messages(id: &str) -> Vec<String> {
-        let problems = validate(id, "ankka", Some("ankka-prod"))
-            .err()
-            .unwrap_or_default();
+        let problems = validate(id, "ankka", Some("ankka-prod")).err().unwrap_or_default();
         assert!(problems.iter().all(|problem| problem.path == "name"));
-        problems
-            .into_iter()
-            .map(|problem| problem.message)
-            .collect()
+        problems.into_iter().map(|problem| problem.message).collect()
     }
 
     #[test]
     fn an_id_is_a_dns_label_of_at_most_46_characters() {
-        for good in [
-            "a",
-            "shop",
-            "my-shop-2",
-            &"a".repeat(46),
-            "local-2",
-            "systems",
-            "prod-2",
-        ] {
+        for good in ["a", "shop", "my-shop-2", &"a".repeat(46), "local-2", "systems", "prod-2"] {
             assert_eq!(messages(good), [] as [&str; 0], "{good}");
         }
         assert_eq!(messages(""), ["project id must not be empty"]);
         for bad in ["Shop", "1shop", "my_shop", "shop-", "a.b", " a"] {
-            let said = format!(
-                "project id '{bad}' is invalid: lowercase letters, digits and '-', starting with a letter"
-            );
+            let said =
+                format!("project id '{bad}' is invalid: lowercase letters, digits and '-', starting with a letter");
             assert_eq!(messages(bad), [said]);
         }
         let long = "a".repeat(47);
-        assert_eq!(
-            messages(&long),
-            [format!(
-                "project id '{long}' is 47 characters, over the 46 character limit"
-            )]
-        );
+        assert_eq!(messages(&long), [format!("project id '{long}' is 47 characters, over the 46 character limit")]);
         assert_eq!(messages(&"A".repeat(47)).len(), 2);
     }
 
     #[test]
     fn the_platforms_own_names_are_reserved() {
         let reserved = [
-            (
-                "platform",
-                "project id 'platform' is reserved for the platform's own workloads",
-            ),
-            (
-                "local",
-                "project id 'local' is reserved for services run locally, whose consumer groups it names",
-            ),
+            ("platform", "project id 'platform' is reserved for the platform's own workloads"),
+            ("local", "project id 'local' is reserved for services run locally, whose consumer groups it names"),
             (
                 "cloud-provider",
                 "project id 'cloud-provider' is reserved for the namespace the installation's cloud provider runs in",
             ),
-            (
-                "gateway",
-                "project id 'gateway' is reserved for the namespace the installation's gateway runs in",
-            ),
-            (
-                "system",
-                "project id 'system' is reserved for the namespace the platform is installed in",
-            ),
-            (
-                "operator",
-                "project id 'operator' is reserved for the platform's operator",
-            ),
-            (
-                "prod",
-                "project id 'prod' is reserved for the namespace the platform is installed in",
-            ),
+            ("gateway", "project id 'gateway' is reserved for the namespace the installation's gateway runs in"),
+            ("system", "project id 'system' is reserved for the namespace the platform is installed in"),
+            ("operator", "project id 'operator' is reserved for the platform's operator"),
+            ("prod", "project id 'prod' is reserved for the namespace the platform is installed in"),
         ];
         for (id, said) in reserved {
             assert_eq!(messages(id), [said]);

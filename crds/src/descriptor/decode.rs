@@ -117,11 +117,7 @@ fn autoscaling(shape: &mut Shape, path: &Path<'_>, value: &Value<'_>) -> Option<
     Some(scaling)
 }
 
-fn strings(
-    shape: &mut Shape,
-    path: &Path<'_>,
-    value: &Value<'_>,
-) -> Option<BTreeMap<String, String>> {
+fn strings(shape: &mut Shape, path: &Path<'_>, value: &Value<'_>) -> Option<BTreeMap<String, String>> {
     let mut strings = BTreeMap::new();
     shape.map(path, value, |shape, at, key, value| {
         if let Some(value) = shape.string(at, value) {
@@ -133,7 +129,5 @@ fn strings(
 
 /// An origin of the wrong type leaves an empty one, about which no rule speaks, so that the others keep their places.
 fn origins(shape: &mut Shape, path: &Path<'_>, value: &Value<'_>) -> Option<Vec<String>> {
-    shape.array(path, value, |shape, at, value| {
-        shape.string(at, value).unwrap_or_default()
-    })
+    shape.array(path, value, |shape, at, value| shape.string(at, value).unwrap_or_default())
 }

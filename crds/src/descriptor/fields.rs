@@ -28,44 +28,25 @@ pub(super) const FIELDS: [(&str, &[&str]); 6] = [
     ("service.env[]", &["name", "value", "secretKeyRef"]),
     ("service.env[].secretKeyRef", &["name", "key"]),
     ("service.resources", &["instanceType", "autoscaling"]),
-    (
-        "service.resources.autoscaling",
-        &["minInstances", "maxInstances", "targetCpuPercent"],
-    ),
+    ("service.resources.autoscaling", &["minInstances", "maxInstances", "targetCpuPercent"]),
 ];
 
 /// The sentence about an unknown field of the object at `path`: what it may be a slip of, where it belongs, or what there is.
 pub(super) fn unknown(path: &str, field: &str) -> String {
     let object = without_indexes(path);
-    let siblings = FIELDS
-        .iter()
-        .find(|(at, _)| *at == object)
-        .map_or(&[][..], |(_, fields)| fields);
+    let siblings = FIELDS.iter().find(|(at, _)| *at == object).map_or(&[][..], |(_, fields)| fields);
     let shown = grammar::shown(field);
-    let nearest = siblings
-        .iter()
-        .map(|known| (distance(field, known), known))
-        .min();
+    let nearest = siblings.iter().map(|known| (distance(field, known), known)).min();
     if let Some((distance, known)) = nearest
         && distance <= known.len().div_ceil(4)
     {
         return format!("unknown field '{shown}'; did you mean '{known}'?");
     }
-    if let Some((home, _)) = FIELDS
-        .iter()
-        .find(|(_, fields)| field != "name" && fields.contains(&field))
-    {
-        let place = if home.is_empty() {
-            "the top level"
-        } else {
-            home
-        };
+    if let Some((home, _)) = FIELDS.iter().find(|(_, fields)| field != "name" && fields.contains(&field)) {
+        let place = if home.is_empty() { "the top level" } else { home };
         return format!("unknown field '{shown}' here; it belongs in {place}");
     }
-    format!(
-        "unknown field '{shown}'; the fields here are {}",
-        siblings.join(", ")
-    )
+    format!("unknown field '{shown}'; the fields here are {}", siblings.join(", "))
 }
 
 /// Edits between two names, whatever their case.
@@ -98,21 +79,12 @@ mod tests {
             unknown("service", "provisionObjectStorge"),
             "unknown field 'provisionObjectStorge'; did you mean 'provisionObjectStorage'?"
         );
-        assert_eq!(
-            unknown("service", "Image"),
-            "unknown field 'Image'; did you mean 'image'?"
-        );
-        assert_eq!(
-            unknown("", "instanceType"),
-            "unknown field 'instanceType' here; it belongs in service.resources"
-        );
+        assert_eq!(unknown("service", "Image"), "unknown field 'Image'; did you mean 'image'?");
+        assert_eq!(unknown("", "instanceType"), "unknown field 'instanceType' here; it belongs in service.resources");
         assert_eq!(
             unknown("service.resources.autoscaling", "minReplicas"),
             "unknown field 'minReplicas'; the fields here are minInstances, maxInstances, targetCpuPercent"
         );
-        assert_eq!(
-            unknown("service.env[17].secretKeyRef", "Key"),
-            "unknown field 'Key'; did you mean 'key'?"
-        );
+        assert_eq!(unknown("service.env[17].secretKeyRef", "Key"), "unknown field 'Key'; did you mean 'key'?");
     }
 }

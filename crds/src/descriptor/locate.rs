@@ -22,11 +22,7 @@ pub(super) struct Locator<'a, 't> {
 
 impl<'a, 't> Locator<'a, 't> {
     pub(super) fn new(text: &'t str, root: &'a Value<'t>) -> Self {
-        Self {
-            text,
-            root,
-            indexes: HashMap::new(),
-        }
+        Self { text, root, indexes: HashMap::new() }
     }
 
     /// Where the field at `path` is; the object it is missing from when it is not there.
@@ -45,56 +41,37 @@ impl<'a, 't> Locator<'a, 't> {
         let mut key = range(value);
         for step in steps(path) {
             let next = match (value, step) {
-                (Value::Object(object), Step::Name(name)) => {
-                    self.property(object, &name).map(|property| {
-                        key = range(&property.name);
-                        &property.value
-                    })
-                }
-                (Value::Array(array), Step::Index(index)) => {
-                    array.elements.get(index).inspect(|element| {
-                        key = range(*element);
-                    })
-                }
+                (Value::Object(object), Step::Name(name)) => self.property(object, &name).map(|property| {
+                    key = range(&property.name);
+                    &property.value
+                }),
+                (Value::Array(array), Step::Index(index)) => array.elements.get(index).inspect(|element| {
+                    key = range(*element);
+                }),
                 _ => None,
             };
             value = next.ok_or_else(|| range(value))?;
         }
-        Ok(Found {
-            key,
-            value: range(value),
-        })
+        Ok(Found { key, value: range(value) })
     }
 
     fn property(&mut self, object: &'a Object<'t>, name: &str) -> Option<&'a ObjectProp<'t>> {
         if object.properties.len() <= LINEAR {
-            return object
-                .properties
-                .iter()
-                .find(|property| property.name.as_str() == name);
+            return object.properties.iter().find(|property| property.name.as_str() == name);
         }
-        let index = self
-            .indexes
-            .entry(std::ptr::from_ref(object))
-            .or_insert_with(|| {
-                let mut index = HashMap::with_capacity(object.properties.len());
-                for (position, property) in object.properties.iter().enumerate() {
-                    index.entry(property.name.as_str()).or_insert(position);
-                }
-                index
-            });
-        index
-            .get(name)
-            .and_then(|position| object.properties.get(*position))
+        let index = self.indexes.entry(std::ptr::from_ref(object)).or_insert_with(|| {
+            let mut index = HashMap::with_capacity(object.properties.len());
+            for (position, property) in object.properties.iter().enumerate() {
+                index.entry(property.name.as_str()).or_insert(position);
+            }
+            index
+        });
+        index.get(name).and_then(|position| object.properties.get(*position))
     }
 
     /// A whole object when it is on one line, its brace otherwise.
     fn enclosing(&self, object: Range<usize>) -> Range<usize> {
-        if self.text[object.clone()].contains('\n') {
-            object.start..object.start + 1
-        } else {
-            object
-        }
+        if self.text[object.clone()].contains('\n') { object.start..object.start + 1 } else { object }
     }
 }
 
@@ -110,14 +87,8 @@ pub(super) fn range(node: &impl Ranged) -> Range<usize> {
 }
 
 /// Lines and columns of `offsets` into `text`, from 1, columns in characters. One pass, however many there are.
-pub(super) fn lines_and_columns(
-    text: &str,
-    offsets: impl Iterator<Item = usize>,
-) -> Vec<(usize, usize)> {
-    let mut order: Vec<(usize, usize)> = offsets
-        .enumerate()
-        .map(|(slot, offset)| (offset, slot))
-        .collect();
+pub(super) fn lines_and_columns(text: &str, offsets: impl Iterator<Item = usize>) -> Vec<(usize, usize)> {
+    let mut order: Vec<(usize, usize)> = offsets.enumerate().map(|(slot, offset)| (offset, slot)).collect();
     order.sort_unstable();
     let mut places = vec![(0, 0); order.len()];
     let (mut line, mut column, mut at) = (1, 1, 0);
@@ -136,11 +107,7 @@ pub(super) fn lines_and_columns(
 }
 
 /// Problems with their places in `text`, which begins `mark` bytes into what was read.
-pub(super) fn locate(
-    text: &str,
-    mark: usize,
-    problems: Vec<(Problem, Range<usize>)>,
-) -> Vec<Located> {
+pub(super) fn locate(text: &str, mark: usize, problems: Vec<(Problem, Range<usize>)>) -> Vec<Located> {
     let places = lines_and_columns(text, problems.iter().map(|(_, span)| span.start));
     problems
         .into_iter()

@@ -41,49 +41,29 @@ pub struct Descriptor {
 /// fields and repeated keys in the order of the file, then broken rules in the order of [`crate::validate`]. Nothing is
 /// said about a rule whose fields could not be read.
 pub fn read(bytes: &[u8], context: Context<'_>) -> Result<Descriptor, Vec<Located>> {
-    let Text { text, mark } = text::decode(bytes).map_err(|(Text { text, mark }, message)| {
-        whole(text, mark, text.len()..text.len(), message)
-    })?;
+    let Text { text, mark } = text::decode(bytes)
+        .map_err(|(Text { text, mark }, message)| whole(text, mark, text.len()..text.len(), message))?;
     let root = strict::parse(text).map_err(|(span, message)| whole(text, mark, span, message))?;
 
     let mut shape = Shape::default();
-    let Some(Document {
-        name,
-        service,
-        has_service,
-    }) = decode::document(&mut shape, &root)
-    else {
+    let Some(Document { name, service, has_service }) = decode::document(&mut shape, &root) else {
         let message = format!("a descriptor must be a JSON object, not {}", kind(&root));
         return Err(whole(text, mark, range(&root), message));
     };
     if !has_service {
-        let problem = Problem::new(
-            "service",
-            "service is missing: a descriptor has a 'name' and a 'service' object",
-        );
+        let problem = Problem::new("service", "service is missing: a descriptor has a 'name' and a 'service' object");
         shape.unreadable.insert("service".to_owned());
-        shape.problems.push((
-            problem,
-            Locator::new(text, &root).place("service", Place::Value),
-        ));
+        shape.problems.push((problem, Locator::new(text, &root).place("service", Place::Value)));
     }
     name_first_places(text, &mut shape);
 
-    let Shape {
-        mut problems,
-        unreadable,
-        ..
-    } = shape;
+    let Shape { mut problems, unreadable, .. } = shape;
     let name = name.unwrap_or_default();
     let verdict = judge(&name, &service, context, &unreadable);
     if problems.is_empty()
         && let Ok(validated) = verdict
     {
-        return Ok(Descriptor {
-            name,
-            service,
-            validated,
-        });
+        return Ok(Descriptor { name, service, validated });
     }
     let mut locator = Locator::new(text, &root);
     problems.extend(verdict.err().into_iter().flatten().map(|finding| {
@@ -98,10 +78,8 @@ fn name_first_places(text: &str, shape: &mut Shape) {
     let places = lines_and_columns(text, shape.repeated.iter().map(|(_, offset)| *offset));
     for ((index, _), (line, column)) in shape.repeated.iter().zip(places) {
         let problem = &mut shape.problems[*index].0;
-        problem.message = format!(
-            "key '{}' is repeated: it came first in line {line}, column {column}",
-            problem.message
-        );
+        problem.message =
+            format!("key '{}' is repeated: it came first in line {line}, column {column}", problem.message);
     }
 }
 

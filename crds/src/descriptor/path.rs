@@ -31,10 +31,7 @@ impl fmt::Display for Path<'_> {
 
 /// Whether a name needs no quotes in a path.
 fn plain(name: &str) -> bool {
-    !name.is_empty()
-        && name
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }
 
 /// One step of a printed path.
@@ -50,21 +47,15 @@ pub(super) fn steps(path: &str) -> Vec<Step> {
     let mut rest = path;
     while !rest.is_empty() {
         if let Some(inner) = rest.strip_prefix('[') {
-            let mut values =
-                serde_json::Deserializer::from_str(inner).into_iter::<serde_json::Value>();
+            let mut values = serde_json::Deserializer::from_str(inner).into_iter::<serde_json::Value>();
             match values.next() {
                 Some(Ok(serde_json::Value::String(name))) => steps.push(Step::Name(name)),
-                Some(Ok(value)) => steps.extend(
-                    value
-                        .as_u64()
-                        .and_then(|index| index.try_into().ok())
-                        .map(Step::Index),
-                ),
+                Some(Ok(value)) => {
+                    steps.extend(value.as_u64().and_then(|index| index.try_into().ok()).map(Step::Index))
+                }
                 _ => return steps,
             }
-            rest = inner[values.byte_offset()..]
-                .strip_prefix(']')
-                .unwrap_or_default();
+            rest = inner[values.byte_offset()..].strip_prefix(']').unwrap_or_default();
         } else {
             rest = rest.strip_prefix('.').unwrap_or(rest);
             let end = rest.find(['.', '[']).unwrap_or(rest.len());
@@ -94,10 +85,7 @@ mod tests {
         let entry = Path::Index(&env, 12);
         let name = Path::Field(&entry, "name").to_string();
         assert_eq!(name, "service.env[12].name");
-        assert_eq!(
-            steps(&name)[2..],
-            [Step::Index(12), Step::Name("name".to_owned())]
-        );
+        assert_eq!(steps(&name)[2..], [Step::Index(12), Step::Name("name".to_owned())]);
         assert_eq!(steps(""), []);
     }
 }

@@ -61,11 +61,7 @@ impl Shape {
         value: &Value<'_>,
         read: impl FnOnce(&mut Self, &Path<'_>, &Value<'_>) -> Option<T>,
     ) -> Option<T> {
-        if matches!(value, Value::NullKeyword(_)) {
-            None
-        } else {
-            read(self, path, value)
-        }
+        if matches!(value, Value::NullKeyword(_)) { None } else { read(self, path, value) }
     }
 
     pub(super) fn array<T>(
@@ -118,9 +114,7 @@ impl Shape {
                 let field = property.name.as_str();
                 if !read(shape, at, field, &property.value) {
                     let message = fields::unknown(&path.to_string(), field);
-                    shape
-                        .problems
-                        .push((Problem::new(at.to_string(), message), range(&property.name)));
+                    shape.problems.push((Problem::new(at.to_string(), message), range(&property.name)));
                     shape.repeats(at, &property.value);
                 }
             },
@@ -158,21 +152,15 @@ impl Shape {
         for (index, property) in object.properties.iter().enumerate() {
             let key = property.name.as_str();
             let earlier = if object.properties.len() <= LINEAR {
-                object.properties[..index]
-                    .iter()
-                    .find(|earlier| earlier.name.as_str() == key)
+                object.properties[..index].iter().find(|earlier| earlier.name.as_str() == key)
             } else {
                 let earlier = *table.entry(key).or_insert(index);
                 (earlier != index).then(|| &object.properties[earlier])
             };
             let path = address(key);
             if let Some(earlier) = earlier {
-                self.repeated
-                    .push((self.problems.len(), range(&earlier.name).start));
-                self.problems.push((
-                    Problem::new(path.to_string(), grammar::shown(key)),
-                    range(&property.name),
-                ));
+                self.repeated.push((self.problems.len(), range(&earlier.name).start));
+                self.problems.push((Problem::new(path.to_string(), grammar::shown(key)), range(&property.name)));
                 self.repeats(&path, &property.value);
             } else {
                 first(self, &path, property);
@@ -188,8 +176,7 @@ impl Shape {
     fn unread<T>(&mut self, path: &Path<'_>, value: &Value<'_>, message: String) -> Option<T> {
         let path_text = path.to_string();
         self.unreadable.insert(path_text.clone());
-        self.problems
-            .push((Problem::new(path_text, message), range(value)));
+        self.problems.push((Problem::new(path_text, message), range(value)));
         self.repeats(path, value);
         None
     }

@@ -28,15 +28,10 @@ pub(super) fn parse(text: &str) -> Result<Value<'_>, (Range<usize>, String)> {
         let reason = error.kind().to_string();
         let mut letters = reason.chars();
         let first = letters.next().map(|first| first.to_ascii_lowercase());
-        (
-            range.start..range.end,
-            first.into_iter().chain(letters).collect::<String>(),
-        )
+        (range.start..range.end, first.into_iter().chain(letters).collect::<String>())
     });
     let value = parsed.and_then(|parsed| {
-        let value = parsed
-            .value
-            .ok_or_else(|| (0..0, "the file is empty".to_owned()))?;
+        let value = parsed.value.ok_or_else(|| (0..0, "the file is empty".to_owned()))?;
         match leniency(text) {
             Some((at, reason)) => Err((at, reason.to_owned())),
             None => Ok(value),
@@ -70,13 +65,8 @@ fn leniency(text: &str) -> Option<(Range<usize>, &'static str)> {
             }
             b'}' | b']' => depth -= 1,
             b'\x0b' | b'\x0c' | 0x80.. => {
-                let end = (at + 1..bytes.len())
-                    .find(|end| text.is_char_boundary(*end))
-                    .unwrap_or(bytes.len());
-                return Some((
-                    at..end,
-                    "only spaces, tabs and line ends may stand between values",
-                ));
+                let end = (at + 1..bytes.len()).find(|end| text.is_char_boundary(*end)).unwrap_or(bytes.len());
+                return Some((at..end, "only spaces, tabs and line ends may stand between values"));
             }
             _ => {}
         }

@@ -11,13 +11,12 @@ use serde::{Deserialize, Serialize};
 use super::{Condition, is_false, is_zero};
 
 /// Desired state of one service's bucket. The service is the one of the same name in the same namespace.
-#[derive(
-    CustomResource, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq, JsonSchema,
-)]
+#[derive(CustomResource, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq, JsonSchema)]
 #[kube(
     group = "ankka.dev",
     version = "v1alpha1",
     kind = "AnkkaBucket",
+    doc = "The bucket of the service of the same name. Written by controllers only; it outlives its service, with its data.",
     plural = "ankkabuckets",
     shortname = "abkt",
     category = "ankka",
@@ -28,17 +27,8 @@ use super::{Condition, is_false, is_zero};
     printcolumn(name = "Phase", type_ = "string", json_path = ".status.phase"),
     printcolumn(name = "Store", type_ = "string", json_path = ".spec.store"),
     printcolumn(name = "Bucket", type_ = "string", json_path = ".status.bucket"),
-    printcolumn(
-        name = "Age",
-        type_ = "date",
-        json_path = ".metadata.creationTimestamp"
-    ),
-    printcolumn(
-        name = "Detail",
-        type_ = "string",
-        json_path = ".status.detail",
-        priority = 1
-    )
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    printcolumn(name = "Detail", type_ = "string", json_path = ".status.detail", priority = 1)
 )]
 #[serde(rename_all = "camelCase")]
 pub struct AnkkaBucketSpec {

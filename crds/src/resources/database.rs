@@ -10,13 +10,12 @@ use serde::{Deserialize, Serialize};
 use super::{Condition, is_zero};
 
 /// Desired state of one service's database. The service is the one of the same name in the same namespace.
-#[derive(
-    CustomResource, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq, JsonSchema,
-)]
+#[derive(CustomResource, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq, JsonSchema)]
 #[kube(
     group = "ankka.dev",
     version = "v1alpha1",
     kind = "AnkkaDatabase",
+    doc = "The database of the service of the same name. Written by controllers only; it outlives its service, with its data.",
     plural = "ankkadatabases",
     shortname = "adb",
     category = "ankka",
@@ -26,17 +25,8 @@ use super::{Condition, is_zero};
     derive = "Default",
     printcolumn(name = "Phase", type_ = "string", json_path = ".status.phase"),
     printcolumn(name = "Database", type_ = "string", json_path = ".status.database"),
-    printcolumn(
-        name = "Age",
-        type_ = "date",
-        json_path = ".metadata.creationTimestamp"
-    ),
-    printcolumn(
-        name = "Detail",
-        type_ = "string",
-        json_path = ".status.detail",
-        priority = 1
-    )
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    printcolumn(name = "Detail", type_ = "string", json_path = ".status.detail", priority = 1)
 )]
 #[serde(rename_all = "camelCase")]
 pub struct AnkkaDatabaseSpec {

@@ -15,22 +15,16 @@ pub use condition::Condition;
 pub use database::{AnkkaDatabase, AnkkaDatabaseSpec, AnkkaDatabaseStatus};
 pub use project::{AnkkaProject, AnkkaProjectSpec, AnkkaProjectStatus, Subject};
 pub use service::{
-    AnkkaService, AnkkaServiceSpec, AnkkaServiceStatus, Autoscaling, DatabaseCommands, EnvEntry,
-    ProvisioningStatus, ResourcesSpec, SecretKeyRef, ServiceSpec, StorageCommands, StorageMove,
+    AnkkaService, AnkkaServiceSpec, AnkkaServiceStatus, Autoscaling, DatabaseCommands, EnvEntry, ProvisioningStatus,
+    ResourcesSpec, SecretKeyRef, ServiceSpec, StorageCommands, StorageMove,
 };
 
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde's skip_serializing_if passes a reference"
-)]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's skip_serializing_if passes a reference")]
 fn is_false(value: &bool) -> bool {
     !value
 }
 
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde's skip_serializing_if passes a reference"
-)]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's skip_serializing_if passes a reference")]
 fn is_zero(value: &i64) -> bool {
     *value == 0
 }

@@ -7,13 +7,12 @@ use serde::{Deserialize, Serialize};
 use super::Condition;
 
 /// Desired state of one project. Its id is the resource's name.
-#[derive(
-    CustomResource, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq, JsonSchema,
-)]
+#[derive(CustomResource, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq, JsonSchema)]
 #[kube(
     group = "ankka.dev",
     version = "v1alpha1",
     kind = "AnkkaProject",
+    doc = "A project: a namespace for services, and who administers it. Its id is the resource's name.",
     plural = "ankkaprojects",
     shortname = "aproj",
     category = "ankka",
@@ -21,22 +20,9 @@ use super::Condition;
     derive = "PartialEq",
     derive = "Default",
     printcolumn(name = "Namespace", type_ = "string", json_path = ".status.namespace"),
-    printcolumn(
-        name = "Ready",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type==\"Ready\")].status"
-    ),
-    printcolumn(
-        name = "Age",
-        type_ = "date",
-        json_path = ".metadata.creationTimestamp"
-    ),
-    printcolumn(
-        name = "Detail",
-        type_ = "string",
-        json_path = ".status.detail",
-        priority = 1
-    )
+    printcolumn(name = "Ready", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].status"),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    printcolumn(name = "Detail", type_ = "string", json_path = ".status.detail", priority = 1)
 )]
 #[serde(rename_all = "camelCase")]
 pub struct AnkkaProjectSpec {

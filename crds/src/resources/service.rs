@@ -15,6 +15,7 @@ use super::{Condition, is_false, is_zero};
     group = "ankka.dev",
     version = "v1alpha1",
     kind = "AnkkaService",
+    doc = "One service of a project: what `ankka services apply` makes of `service.json`. Its name is the resource's name and its project is the namespace.",
     plural = "ankkaservices",
     shortname = "asvc",
     category = "ankka",
@@ -23,47 +24,15 @@ use super::{Condition, is_false, is_zero};
     derive = "PartialEq",
     derive = "Default",
     printcolumn(name = "Status", type_ = "string", json_path = ".status.lifecycle"),
-    printcolumn(
-        name = "Ready",
-        type_ = "integer",
-        json_path = ".status.readyInstances"
-    ),
-    printcolumn(
-        name = "Desired",
-        type_ = "integer",
-        json_path = ".status.desiredInstances"
-    ),
+    printcolumn(name = "Ready", type_ = "integer", json_path = ".status.readyInstances"),
+    printcolumn(name = "Desired", type_ = "integer", json_path = ".status.desiredInstances"),
     printcolumn(name = "Gen", type_ = "integer", json_path = ".metadata.generation"),
     printcolumn(name = "Image", type_ = "string", json_path = ".spec.service.image"),
-    printcolumn(
-        name = "Age",
-        type_ = "date",
-        json_path = ".metadata.creationTimestamp"
-    ),
-    printcolumn(
-        name = "Address",
-        type_ = "string",
-        json_path = ".status.address",
-        priority = 1
-    ),
-    printcolumn(
-        name = "Database",
-        type_ = "string",
-        json_path = ".status.database.phase",
-        priority = 1
-    ),
-    printcolumn(
-        name = "Storage",
-        type_ = "string",
-        json_path = ".status.objectStorage.phase",
-        priority = 1
-    ),
-    printcolumn(
-        name = "Detail",
-        type_ = "string",
-        json_path = ".status.detail",
-        priority = 1
-    )
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    printcolumn(name = "Address", type_ = "string", json_path = ".status.address", priority = 1),
+    printcolumn(name = "Database", type_ = "string", json_path = ".status.database.phase", priority = 1),
+    printcolumn(name = "Storage", type_ = "string", json_path = ".status.objectStorage.phase", priority = 1),
+    printcolumn(name = "Detail", type_ = "string", json_path = ".status.detail", priority = 1)
 )]
 #[serde(rename_all = "camelCase")]
 pub struct AnkkaServiceSpec {

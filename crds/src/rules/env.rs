@@ -42,37 +42,27 @@ pub(super) fn entries(service: &ServiceSpec, found: &mut Findings<'_>) -> Vec<En
         } else if !is_name(name) {
             found.add(
                 path,
-                format!("env var name '{shown}' is invalid: letters, digits, '-', '_' and '.', not starting with a digit"),
+                format!(
+                    "env var name '{shown}' is invalid: letters, digits, '-', '_' and '.', not starting with a digit"
+                ),
             );
         }
         let source = source(index, entry, &shown, found);
         if !name.is_empty() {
             if let Some(earlier) = first.get(name) {
-                found.add(
-                    path,
-                    format!(
-                        "env var '{shown}' is declared twice: env[{earlier}] has the same name"
-                    ),
-                );
+                found.add(path, format!("env var '{shown}' is declared twice: env[{earlier}] has the same name"));
             } else {
                 first.insert(name, index);
             }
         }
-        vars.push(EnvVar {
-            name: name.to_owned(),
-            source,
-        });
+        vars.push(EnvVar { name: name.to_owned(), source });
     }
     vars
 }
 
 /// Checks that no variable is one the platform sets: first the port's, then the others.
 pub(super) fn reserved(service: &ServiceSpec, found: &mut Findings<'_>) {
-    for (index, _) in declared(service)
-        .iter()
-        .enumerate()
-        .filter(|(_, entry)| name_of(entry) == HTTP_PORT)
-    {
+    for (index, _) in declared(service).iter().enumerate().filter(|(_, entry)| name_of(entry) == HTTP_PORT) {
         found.add(
             format_args!("service.env[{index}].name"),
             "env var 'ANKKA_HTTP_PORT' conflicts with the service port; declare the port instead",
@@ -92,18 +82,14 @@ pub(super) fn reserved(service: &ServiceSpec, found: &mut Findings<'_>) {
 /// Checks that no variable is read from a Secret that the platform issues to one service: its own or another's.
 pub(super) fn issued_secrets(service: &ServiceSpec, found: &mut Findings<'_>) {
     for (index, entry) in declared(service).iter().enumerate() {
-        let secret = entry
-            .secret_key_ref
-            .as_ref()
-            .and_then(|reference| reference.name.as_deref())
-            .unwrap_or_default();
-        if names::is_issued_secret(secret)
-            && found.readable(format_args!("service.env[{index}].name"))
-        {
+        let secret = entry.secret_key_ref.as_ref().and_then(|reference| reference.name.as_deref()).unwrap_or_default();
+        if names::is_issued_secret(secret) && found.readable(format_args!("service.env[{index}].name")) {
             let (name, secret) = (grammar::shown(name_of(entry)), grammar::shown(secret));
             found.add(
                 format_args!("service.env[{index}].secretKeyRef.name"),
-                format!("env var '{name}': secret '{secret}' is issued by the platform and cannot be read by a service"),
+                format!(
+                    "env var '{name}': secret '{secret}' is issued by the platform and cannot be read by a service"
+                ),
             );
         }
     }
@@ -111,11 +97,7 @@ pub(super) fn issued_secrets(service: &ServiceSpec, found: &mut Findings<'_>) {
 
 /// Who supplies the database: by the variables' names, whatever their values come from.
 pub(super) fn database(env: &[EnvVar]) -> Database {
-    if env.iter().any(|var| var.name.starts_with(DATABASE_PREFIX)) {
-        Database::Supplied
-    } else {
-        Database::Provisioned
-    }
+    if env.iter().any(|var| var.name.starts_with(DATABASE_PREFIX)) { Database::Supplied } else { Database::Provisioned }
 }
 
 /// The declared entries.
@@ -160,20 +142,12 @@ fn source(index: usize, entry: &EnvEntry, name: &str, found: &mut Findings<'_>) 
     }
 }
 
-fn secret(
-    index: usize,
-    reference: &SecretKeyRef,
-    name: &str,
-    found: &mut Findings<'_>,
-) -> EnvSource {
+fn secret(index: usize, reference: &SecretKeyRef, name: &str, found: &mut Findings<'_>) -> EnvSource {
     let secret = reference.name.as_deref().unwrap_or_default();
     let key = reference.key.as_deref().unwrap_or_default();
     let path = format_args!("service.env[{index}].secretKeyRef.name");
     if secret.is_empty() {
-        found.add(
-            path,
-            format!("env var '{name}': secretKeyRef name must not be empty"),
-        );
+        found.add(path, format!("env var '{name}': secretKeyRef name must not be empty"));
     } else if !grammar::is_subdomain(secret) {
         let secret = grammar::shown(secret);
         found.add(
@@ -185,10 +159,7 @@ fn secret(
     }
     let path = format_args!("service.env[{index}].secretKeyRef.key");
     if key.is_empty() {
-        found.add(
-            path,
-            format!("env var '{name}': secretKeyRef key must not be empty"),
-        );
+        found.add(path, format!("env var '{name}': secretKeyRef key must not be empty"));
     } else if !is_secret_key(key) {
         let key = grammar::shown(key);
         found.add(
@@ -198,10 +169,7 @@ fn secret(
             ),
         );
     }
-    EnvSource::Secret {
-        name: secret.to_owned(),
-        key: key.to_owned(),
-    }
+    EnvSource::Secret { name: secret.to_owned(), key: key.to_owned() }
 }
 
 /// The names every supported Kubernetes takes.
@@ -211,10 +179,7 @@ fn is_name(name: &str) -> bool {
 
 /// The keys a Secret can have.
 fn is_secret_key(key: &str) -> bool {
-    key.len() <= grammar::SUBDOMAIN_LIMIT
-        && key != "."
-        && !key.starts_with("..")
-        && key.bytes().all(is_name_byte)
+    key.len() <= grammar::SUBDOMAIN_LIMIT && key != "." && !key.starts_with("..") && key.bytes().all(is_name_byte)
 }
 
 fn is_name_byte(byte: u8) -> bool {

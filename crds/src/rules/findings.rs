@@ -33,10 +33,7 @@ impl Unreadable {
     }
 
     fn covers(&self, path: &str) -> bool {
-        self.0.contains(path)
-            || path
-                .match_indices(['.', '['])
-                .any(|(end, _)| self.0.contains(&path[..end]))
+        self.0.contains(path) || path.match_indices(['.', '[']).any(|(end, _)| self.0.contains(&path[..end]))
     }
 }
 
@@ -48,10 +45,7 @@ pub(crate) struct Findings<'a> {
 
 impl<'a> Findings<'a> {
     pub(crate) fn new(unreadable: &'a Unreadable) -> Self {
-        Self {
-            list: Vec::new(),
-            unreadable,
-        }
+        Self { list: Vec::new(), unreadable }
     }
 
     /// Whether the field at `path` has a value, its default included, that a rule may speak about.
@@ -68,19 +62,12 @@ impl<'a> Findings<'a> {
     pub(crate) fn add_at(&mut self, place: Place, path: impl Display, message: impl Into<String>) {
         let path = path.to_string();
         if self.unreadable.0.is_empty() || !self.unreadable.covers(&path) {
-            self.list.push(Finding {
-                problem: Problem::new(path, message),
-                place,
-            });
+            self.list.push(Finding { problem: Problem::new(path, message), place });
         }
     }
 
     /// What `make` makes when everything was readable and nothing was found.
     pub(crate) fn into_verdict<T>(self, make: impl FnOnce() -> T) -> Result<T, Vec<Finding>> {
-        if self.list.is_empty() && self.unreadable.0.is_empty() {
-            Ok(make())
-        } else {
-            Err(self.list)
-        }
+        if self.list.is_empty() && self.unreadable.0.is_empty() { Ok(make()) } else { Err(self.list) }
     }
 }

@@ -30,9 +30,7 @@ pub(crate) fn service_name(name: &str, found: &mut Findings<'_>) {
 pub(crate) fn is_identifier(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_lowercase())
         && !text.ends_with('-')
-        && text
-            .bytes()
-            .all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'))
+        && text.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'))
 }
 
 /// A lowercase DNS name as Kubernetes takes it: labels of letters, digits and `-`, at most 253 characters in all.
@@ -42,9 +40,7 @@ pub(crate) fn is_subdomain(text: &str) -> bool {
             !label.is_empty()
                 && !label.starts_with('-')
                 && !label.ends_with('-')
-                && label
-                    .bytes()
-                    .all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'))
+                && label.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'))
         })
 }
 
@@ -53,9 +49,7 @@ pub(crate) fn is_qualified_part(text: &str) -> bool {
     text.len() <= LABEL_LIMIT
         && text.starts_with(|first: char| first.is_ascii_alphanumeric())
         && text.ends_with(|last: char| last.is_ascii_alphanumeric())
-        && text
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
 }
 
 /// A label key as Kubernetes takes it: `[prefix/]name`.

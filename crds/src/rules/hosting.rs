@@ -31,27 +31,17 @@ pub(super) fn check(service: &ServiceSpec, found: &mut Findings<'_>) -> Hosting 
     match (kind, protocol) {
         (None, _) => {
             let word = grammar::shown(service.hosting.as_deref().unwrap_or_default());
-            found.add(
-                HOSTING,
-                format!("hosting must be \"embedded\" or \"process\", not \"{word}\""),
-            );
+            found.add(HOSTING, format!("hosting must be \"embedded\" or \"process\", not \"{word}\""));
         }
-        (Some(Kind::Process), None) => {
-            found.add(PROTOCOL, "protocol must be declared for process hosting")
-        }
-        (Some(Kind::Embedded), Some(_)) => {
-            found.add(PROTOCOL, "protocol is meaningful only for process hosting")
-        }
+        (Some(Kind::Process), None) => found.add(PROTOCOL, "protocol must be declared for process hosting"),
+        (Some(Kind::Embedded), Some(_)) => found.add(PROTOCOL, "protocol is meaningful only for process hosting"),
         (Some(Kind::Process), Some(_)) | (Some(Kind::Embedded), None) => {}
     }
 
     let version = protocol.map(|text| (text, grammar::version(text)));
     if let Some((text, None)) = version {
         let text = grammar::shown(text);
-        found.add(
-            PROTOCOL,
-            format!("protocol version '{text}' is not MAJOR.MINOR"),
-        );
+        found.add(PROTOCOL, format!("protocol version '{text}' is not MAJOR.MINOR"));
     }
     match (kind, version) {
         (Some(Kind::Process), Some((_, Some([major, minor])))) => Hosting::Process { major, minor },

@@ -10,13 +10,9 @@ pub(super) fn check(service: &ServiceSpec, found: &mut Findings<'_>) -> String {
     let image = service.image.as_deref().unwrap_or_default();
     if image.trim().is_empty() {
         found.add(PATH, "service image must not be empty");
-    } else if image.contains(|character: char| character.is_whitespace() || character.is_control())
-    {
+    } else if image.contains(|character: char| character.is_whitespace() || character.is_control()) {
         let image = grammar::shown(image);
-        found.add(
-            PATH,
-            format!("service image '{image}' must not contain blanks"),
-        );
+        found.add(PATH, format!("service image '{image}' must not contain blanks"));
     }
     image.to_owned()
 }

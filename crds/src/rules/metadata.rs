@@ -23,11 +23,7 @@ fn labels<'a>(labels: impl Iterator<Item = (&'a str, &'a str)>, found: &mut Find
     for (key, value) in labels {
         if !grammar::is_label_key(key) {
             let key_shown = grammar::shown(key);
-            found.add_at(
-                Place::Key,
-                path("labels", key),
-                format!("label key '{key_shown}' is invalid: {KEY_RULE}"),
-            );
+            found.add_at(Place::Key, path("labels", key), format!("label key '{key_shown}' is invalid: {KEY_RULE}"));
         }
         if !value.is_empty() && !grammar::is_qualified_part(value) {
             let (key_shown, value) = (grammar::shown(key), grammar::shown(value));
@@ -41,10 +37,7 @@ fn labels<'a>(labels: impl Iterator<Item = (&'a str, &'a str)>, found: &mut Find
     }
 }
 
-fn annotations<'a>(
-    annotations: impl Iterator<Item = (&'a str, &'a str)>,
-    found: &mut Findings<'_>,
-) {
+fn annotations<'a>(annotations: impl Iterator<Item = (&'a str, &'a str)>, found: &mut Findings<'_>) {
     let mut total = 0;
     let mut largest = ("", 0);
     for (key, value) in annotations {
@@ -80,24 +73,16 @@ fn annotations<'a>(
 /// stands there once, each `$` doubled.
 fn weight(service: &ServiceSpec, found: &mut Findings<'_>) {
     let twice = |map: &Option<BTreeMap<String, String>>| -> usize {
-        pairs(map.as_ref())
-            .map(|(key, value)| 4 * key.len() + 2 * value.len())
-            .sum()
+        pairs(map.as_ref()).map(|(key, value)| 4 * key.len() + 2 * value.len()).sum()
     };
     let env = env::declared(service)
         .iter()
         .map(|entry| {
             let value = entry.value.as_deref().unwrap_or_default();
-            env::name_of(entry).len()
-                + value.len()
-                + value.bytes().filter(|byte| *byte == b'$').count()
+            env::name_of(entry).len() + value.len() + value.bytes().filter(|byte| *byte == b'$').count()
         })
         .sum::<usize>();
-    let parts = [
-        ("annotations", twice(&service.annotations)),
-        ("labels", twice(&service.labels)),
-        ("env", env),
-    ];
+    let parts = [("annotations", twice(&service.annotations)), ("labels", twice(&service.labels)), ("env", env)];
     let total: usize = parts.iter().map(|(_, size)| size).sum();
     if let Some((heaviest, size)) = parts.into_iter().max_by_key(|(_, size)| *size)
         && total > WORKLOAD_LIMIT
@@ -115,9 +100,7 @@ fn weight(service: &ServiceSpec, found: &mut Findings<'_>) {
 const KEY_RULE: &str = "at most 63 letters, digits, '-', '_' and '.', starting and ending with a letter or digit, optionally after a DNS name and '/'";
 
 fn pairs(map: Option<&BTreeMap<String, String>>) -> impl Iterator<Item = (&str, &str)> {
-    map.into_iter()
-        .flatten()
-        .map(|(key, value)| (key.as_str(), value.as_str()))
+    map.into_iter().flatten().map(|(key, value)| (key.as_str(), value.as_str()))
 }
 
 fn path(map: &str, key: &str) -> String {

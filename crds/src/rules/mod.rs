@@ -52,17 +52,9 @@ pub enum Store {
 ///
 /// # Errors
 /// Every broken rule, never only the first.
-pub fn validate(
-    name: &str,
-    service: &ServiceSpec,
-    context: Context<'_>,
-) -> Result<ValidatedService, Vec<Problem>> {
-    judge(name, service, context, &Unreadable::default()).map_err(|findings| {
-        findings
-            .into_iter()
-            .map(|finding| finding.problem)
-            .collect()
-    })
+pub fn validate(name: &str, service: &ServiceSpec, context: Context<'_>) -> Result<ValidatedService, Vec<Problem>> {
+    judge(name, service, context, &Unreadable::default())
+        .map_err(|findings| findings.into_iter().map(|finding| finding.problem).collect())
 }
 
 /// What a person should know about a service that keeps every rule; one sentence each.

@@ -20,19 +20,13 @@ pub(super) fn check(service: &ServiceSpec, found: &mut Findings<'_>) -> Option<u
     let http = service.http.unwrap_or(true);
     let declared = service.port.unwrap_or(DEFAULT.into());
     let Some(port) = u16::try_from(declared).ok().filter(|port| *port != 0) else {
-        found.add(
-            PATH,
-            format!("service port {declared} is outside the range 1-65535"),
-        );
+        found.add(PATH, format!("service port {declared} is outside the range 1-65535"));
         return None;
     };
     let process = hosting::kind(service, found) == Some(Kind::Process);
     let taken = NODE.contains(&port) || process && SIDECAR.contains(&port);
     if http && taken && found.readable("service.http") {
-        found.add(
-            PATH,
-            format!("service port {port} is used by the platform itself; choose another"),
-        );
+        found.add(PATH, format!("service port {port} is used by the platform itself; choose another"));
     }
     http.then_some(port)
 }

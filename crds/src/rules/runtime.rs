@@ -12,9 +12,7 @@ pub(super) fn check(service: &ServiceSpec, found: &mut Findings<'_>) -> Option<R
         let text = grammar::shown(text);
         found.add(
             "service.runtime",
-            format!(
-                "runtime version '{text}' is not MAJOR.MINOR.PATCH (optionally followed by +build or -SNAPSHOT)"
-            ),
+            format!("runtime version '{text}' is not MAJOR.MINOR.PATCH (optionally followed by +build or -SNAPSHOT)"),
         );
     }
     runtime
@@ -29,11 +27,7 @@ fn parse(text: &str) -> Option<Runtime> {
         release
     };
     let [major, minor, _patch] = grammar::version(numbers)?;
-    (!build.contains(char::is_control)).then(|| Runtime {
-        major,
-        minor,
-        text: text.to_owned(),
-    })
+    (!build.contains(char::is_control)).then(|| Runtime { major, minor, text: text.to_owned() })
 }
 
 #[cfg(test)]
@@ -42,28 +36,12 @@ mod tests {
 
     #[test]
     fn a_suffix_is_snapshot_or_a_build() {
-        for good in [
-            "0.2.0",
-            "0.2.0-SNAPSHOT",
-            "0.2.0+3-abc-SNAPSHOT",
-            "0.2.0+",
-            "10.20.30",
-            "0.2.0+a+b",
-        ] {
+        for good in ["0.2.0", "0.2.0-SNAPSHOT", "0.2.0+3-abc-SNAPSHOT", "0.2.0+", "10.20.30", "0.2.0+a+b"] {
             assert!(parse(good).is_some(), "{good}");
         }
-        for bad in [
-            "",
-            "latest",
-            "0.2",
-            "0.2.0.1",
-            "0.2.0-rc1",
-            "0.2.0-",
-            "0.2.0-SNAPSHOT+1",
-            "v0.2.0",
-            "0.2.x",
-            " 0.2.0",
-        ] {
+        for bad in
+            ["", "latest", "0.2", "0.2.0.1", "0.2.0-rc1", "0.2.0-", "0.2.0-SNAPSHOT+1", "v0.2.0", "0.2.x", " 0.2.0"]
+        {
             assert!(parse(bad).is_none(), "{bad}");
         }
     }

@@ -14,12 +14,7 @@ const AGE: &str = "service.objectStorageVersionAgeDays";
 const SUPPLIED_PREFIX: &str = "ANKKA_S3_";
 
 /// Checks the fields against each other, and against the project and the installation where they are known.
-pub(super) fn check(
-    name: &str,
-    service: &ServiceSpec,
-    context: Context<'_>,
-    found: &mut Findings<'_>,
-) -> Storage {
+pub(super) fn check(name: &str, service: &ServiceSpec, context: Context<'_>, found: &mut Findings<'_>) -> Storage {
     let asked = service.provision_object_storage.unwrap_or(false);
     let supplied = own_store(service, asked, found);
     if !asked && found.readable(ASK) {
@@ -28,19 +23,13 @@ pub(super) fn check(
     for (index, origin) in service.object_storage_origins.iter().flatten().enumerate() {
         if !is_origin(origin) {
             let origin = grammar::shown(origin);
-            found.add(
-                format_args!("{ORIGINS}[{index}]"),
-                format!("objectStorageOrigins: '{origin}' is not an origin"),
-            );
+            found.add(format_args!("{ORIGINS}[{index}]"), format!("objectStorageOrigins: '{origin}' is not an origin"));
         }
     }
     if let Some(days) = service.object_storage_version_age_days
         && days < 1
     {
-        found.add(
-            AGE,
-            format!("objectStorageVersionAgeDays is {days}; it must be one or more"),
-        );
+        found.add(AGE, format!("objectStorageVersionAgeDays is {days}; it must be one or more"));
     }
     if asked {
         fits(name, service, context, found);
@@ -51,11 +40,7 @@ pub(super) fn check(
             version_age_days: service.object_storage_version_age_days,
         };
     }
-    if supplied {
-        Storage::Supplied
-    } else {
-        Storage::None
-    }
+    if supplied { Storage::Supplied } else { Storage::None }
 }
 
 /// Whether the service brings a store of its own, which it may not when it asks for a bucket.
@@ -88,30 +73,14 @@ fn needs(service: &ServiceSpec, found: &mut Findings<'_>) {
             "exposeObjectStorage needs provisionObjectStorage: only a bucket the platform made can be reached from outside the cluster",
         );
     }
-    let origins = service
-        .object_storage_origins
-        .as_ref()
-        .is_some_and(|origins| !origins.is_empty());
+    let origins = service.object_storage_origins.as_ref().is_some_and(|origins| !origins.is_empty());
     let declared = [
         (ORIGINS, "objectStorageOrigins", origins),
-        (
-            CREDENTIAL,
-            "objectStorageCredential",
-            service.object_storage_credential == Some(false),
-        ),
-        (
-            AGE,
-            "objectStorageVersionAgeDays",
-            service.object_storage_version_age_days.is_some(),
-        ),
+        (CREDENTIAL, "objectStorageCredential", service.object_storage_credential == Some(false)),
+        (AGE, "objectStorageVersionAgeDays", service.object_storage_version_age_days.is_some()),
     ];
     for (path, field, _) in declared.into_iter().filter(|(_, _, declared)| *declared) {
-        found.add(
-            path,
-            format!(
-                "{field} needs provisionObjectStorage: it describes a bucket the platform makes"
-            ),
-        );
+        found.add(path, format!("{field} needs provisionObjectStorage: it describes a bucket the platform makes"));
     }
 }
 
@@ -133,10 +102,7 @@ fn fits(name: &str, service: &ServiceSpec, context: Context<'_>, found: &mut Fin
             }
         }
         Some(Store::Gcs) if installation.cloud_provider.is_none() => {
-            found.add(
-                ASK,
-                "object storage 'gcs' needs a cloud provider, and the installation names none",
-            );
+            found.add(ASK, "object storage 'gcs' needs a cloud provider, and the installation names none");
         }
         Some(Store::Gcs) | None => {}
     }
@@ -177,9 +143,7 @@ fn is_origin(origin: &str) -> bool {
     };
     host.starts_with(|first: char| first.is_ascii_alphanumeric())
         && host.ends_with(|last: char| last.is_ascii_alphanumeric())
-        && host
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-'))
+        && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-'))
         && port.is_none_or(is_port)
 }
 
