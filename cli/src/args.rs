@@ -7,12 +7,7 @@ use crate::output::Format;
 
 /// Runs services on Kubernetes from their descriptors.
 #[derive(Parser)]
-#[command(
-    name = "ankka",
-    version,
-    propagate_version = false,
-    disable_help_subcommand = true
-)]
+#[command(name = "ankka", version, propagate_version = false, disable_help_subcommand = true)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: Global,
@@ -37,25 +32,15 @@ pub(crate) struct Global {
     pub(crate) project: Option<String>,
 
     /// Context of the kubeconfig to use instead of the current one
-    #[arg(
-        long,
-        global = true,
-        value_name = "CONTEXT",
-        help_heading = "Global options"
-    )]
+    #[arg(long, global = true, value_name = "CONTEXT", help_heading = "Global options")]
     pub(crate) context: Option<String>,
 
     /// Kubeconfig file to use instead of KUBECONFIG or ~/.kube/config
-    #[arg(
-        long,
-        global = true,
-        value_name = "FILE",
-        help_heading = "Global options"
-    )]
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Global options")]
     pub(crate) kubeconfig: Option<std::path::PathBuf>,
 }
 
-/// The commands.
+/// The commands; each is described where its arguments are.
 #[derive(Subcommand)]
 pub(crate) enum Command {
     /// Validates, applies, shows and deletes services
@@ -67,13 +52,9 @@ pub(crate) enum Command {
     /// Saves the project and the namespace prefix
     #[command(subcommand)]
     Config(config::Command),
-    /// Shows the version of this command and of the platform
     Version(version::VersionArgs),
-    /// Prints a completion script for a shell
     Completion(completion::CompletionArgs),
-    /// Writes the manual pages into a directory
     Man(man::ManArgs),
-    /// Prints the command reference as Markdown
     #[command(hide = true)]
     Reference(reference::ReferenceArgs),
 }
@@ -95,13 +76,7 @@ impl Command {
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub(crate) struct OutputArgs {
     /// How the result is printed
-    #[arg(
-        short,
-        long = "output",
-        value_enum,
-        default_value_t,
-        value_name = "FORMAT"
-    )]
+    #[arg(short, long = "output", value_enum, default_value_t, value_name = "FORMAT")]
     pub(crate) output: Format,
 }
 
@@ -114,14 +89,9 @@ impl OutputArgs {
 
 /// The command as clap knows it, under the name it was called by: kubectl finds a plugin by the name `kubectl-ankka`.
 pub(crate) fn command() -> clap::Command {
-    let called = std::env::args_os().next().and_then(|path| {
-        Some(
-            std::path::Path::new(&path)
-                .file_stem()?
-                .to_string_lossy()
-                .into_owned(),
-        )
-    });
+    let called = std::env::args_os()
+        .next()
+        .and_then(|path| Some(std::path::Path::new(&path).file_stem()?.to_string_lossy().into_owned()));
     let command = Cli::command();
     match called.as_deref() {
         Some("kubectl-ankka") => command.bin_name("kubectl ankka"),

@@ -9,7 +9,7 @@ use jiff::SignedDuration;
 pub(crate) struct Limit(pub(crate) Duration);
 
 /// What `--wait` without a value means, and how long is waited on a terminal.
-pub(crate) const DEFAULT: Limit = Limit(Duration::from_secs(600));
+pub(crate) const DEFAULT: Limit = Limit(Duration::from_mins(10));
 
 /// Reads `90s`, `10m`, `1h30m` or `0`.
 pub(crate) fn parse(text: &str) -> Result<Limit, String> {
@@ -25,10 +25,7 @@ pub(crate) fn parse(text: &str) -> Result<Limit, String> {
 
 /// A duration as people write it, e.g. `1m 30s`.
 pub(crate) fn text(duration: Duration) -> String {
-    SignedDuration::try_from(duration).map_or_else(
-        |_| format!("{duration:?}"),
-        |duration| format!("{duration:#}"),
-    )
+    SignedDuration::try_from(duration).map_or_else(|_| format!("{duration:?}"), |duration| format!("{duration:#}"))
 }
 
 #[cfg(test)]

@@ -60,11 +60,7 @@ pub(crate) struct Placed {
 impl Error {
     /// An error without advice.
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self {
-            message: message.into(),
-            hint: None,
-            problems: Vec::new(),
-        }
+        Self { message: message.into(), hint: None, problems: Vec::new() }
     }
 
     /// The same error with advice.

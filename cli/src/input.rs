@@ -21,11 +21,7 @@ impl FromStr for Input {
     type Err = Infallible;
 
     fn from_str(text: &str) -> Result<Self, Infallible> {
-        Ok(if text == "-" {
-            Self::Stdin
-        } else {
-            Self::File(text.into())
-        })
+        Ok(if text == "-" { Self::Stdin } else { Self::File(text.into()) })
     }
 }
 

@@ -17,11 +17,11 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let cli = args::parse();
-    let json = cli.command.json();
+    output::for_programs(cli.command.json());
     match commands::run(cli) {
         Ok(exit) => exit.into(),
         Err(error) => {
-            output::error(&error, json);
+            output::error(&error);
             ExitCode::FAILURE
         }
     }

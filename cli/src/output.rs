@@ -1,6 +1,9 @@
 //! The two streams: data goes to standard output, everything else to standard error.
+//!
+//! Under `-o json` each line on standard error is a JSON object with one key: `error`, `warning` or `note`.
 
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstream::{stderr, stdout};
 use clap::ValueEnum;
@@ -13,6 +16,18 @@ use crate::show::yaml;
 const RED: Style = AnsiColor::Red.on_default().bold();
 const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
 const CYAN: Style = AnsiColor::Cyan.on_default().bold();
+
+/// Whether a program reads standard error. Set once, before anything is said.
+static FOR_PROGRAMS: AtomicBool = AtomicBool::new(false);
+
+/// Decides for whom standard error is written.
+pub(crate) fn for_programs(yes: bool) {
+    FOR_PROGRAMS.store(yes, Ordering::Relaxed);
+}
+
+fn programs() -> bool {
+    FOR_PROGRAMS.load(Ordering::Relaxed)
+}
 
 /// How a result is printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -30,14 +45,12 @@ pub(crate) enum Format {
     Wide,
 }
 
-/// Prints one line or more of data.
+/// Prints one line or more of data. A reader who has seen enough and gone away is no failure.
 pub(crate) fn data(text: &str) -> io::Result<()> {
+    let ending = if text.ends_with('\n') { "" } else { "\n" };
     let mut out = stdout().lock();
-    out.write_all(text.as_bytes())?;
-    if !text.ends_with('\n') {
-        out.write_all(b"\n")?;
-    }
-    out.flush()
+    let written = write!(out, "{text}{ending}").and_then(|()| out.flush());
+    written.or_else(|cause| if cause.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(cause) })
 }
 
 /// Prints data for programs.
@@ -61,31 +74,32 @@ pub(crate) fn yaml(value: &impl Serialize) -> Result<(), Error> {
 
 /// Prints one line for the person who is watching.
 pub(crate) fn note(text: &str) {
-    say(&format!("{text}\n"));
+    if programs() { say(&line("note", &text)) } else { say(&format!("{text}\n")) }
 }
 
 /// Prints something that did not stop the command and should be known.
 pub(crate) fn warning(text: &str) {
-    say(&format!("{YELLOW}warning{YELLOW:#}: {text}\n"));
+    if programs() { say(&line("warning", &text)) } else { say(&format!("{YELLOW}warning{YELLOW:#}: {text}\n")) }
 }
 
 /// Prints an error and its advice; the one place where errors are printed.
-pub(crate) fn error(error: &Error, as_json: bool) {
-    if as_json {
-        if let Ok(text) = serde_json::to_string(&serde_json::json!({ "error": error })) {
-            say(&format!("{text}\n"));
-        }
-        return;
+pub(crate) fn error(error: &Error) {
+    if programs() {
+        return say(&line("error", error));
     }
-    if error.problems.is_empty() {
-        say(&format!("{RED}error{RED:#}: {}\n", error.message));
-    }
-    for placed in &error.problems {
-        say(&format!("{RED}error{RED:#}: {}\n", placed.problem.message));
+    let messages = error.problems.iter().map(|placed| &placed.problem.message);
+    let whole = error.problems.is_empty().then_some(&error.message);
+    for message in messages.chain(whole) {
+        say(&format!("{RED}error{RED:#}: {message}\n"));
     }
     if let Some(hint) = &error.hint {
         say(&format!("{CYAN}hint{CYAN:#}: {hint}\n"));
     }
+}
+
+/// One line for programs.
+fn line(key: &str, value: &impl Serialize) -> String {
+    format!("{}\n", serde_json::json!({ key: value }))
 }
 
 /// Writes to standard error, where a failure to write has nobody left to be told.

@@ -58,26 +58,18 @@ impl Settings {
             }
         };
         serde_json::from_slice(&text).map_err(|cause| {
-            Error::new(format!(
-                "failed to read the settings in '{}': {cause}",
-                path.display()
-            ))
-            .hint("correct the file or delete it")
+            Error::new(format!("failed to read the settings in '{}': {cause}", path.display()))
+                .hint("correct the file or delete it")
         })
     }
 
     /// Saves the settings, replacing the file in one step.
     pub(crate) fn save(&self) -> Result<(), Error> {
         let path = path().ok_or_else(|| {
-            Error::new("failed to save the settings: there is no home directory")
-                .hint(format!("set {FILE} to a file"))
+            Error::new("failed to save the settings: there is no home directory").hint(format!("set {FILE} to a file"))
         })?;
         let failed = |cause: std::io::Error| {
-            Error::new(format!(
-                "failed to save the settings in '{}': {}",
-                path.display(),
-                reason(&cause)
-            ))
+            Error::new(format!("failed to save the settings in '{}': {}", path.display(), reason(&cause)))
         };
         let text = serde_json::to_string_pretty(self).map_err(|cause| failed(cause.into()))? + "\n";
         if let Some(folder) = path.parent() {
@@ -91,27 +83,16 @@ impl Settings {
 
     /// Prefix of project namespaces: the variable, then what was saved, then `ankka`.
     pub(crate) fn prefix(&self) -> String {
-        variable(PREFIX)
-            .or_else(|| self.namespace_prefix.clone())
-            .unwrap_or_else(|| names::DEFAULT_PREFIX.to_owned())
+        variable(PREFIX).or_else(|| self.namespace_prefix.clone()).unwrap_or_else(|| names::DEFAULT_PREFIX.to_owned())
     }
 
     /// The project's namespace, once its id keeps the rules.
     pub(crate) fn project(&self, id: &str) -> Result<Project, Error> {
         let prefix = self.prefix();
         project::validate(id, &prefix, None).map_err(|problems| {
-            Error::new(
-                problems
-                    .into_iter()
-                    .map(|problem| problem.message)
-                    .collect::<Vec<_>>()
-                    .join("; "),
-            )
+            Error::new(problems.into_iter().map(|problem| problem.message).collect::<Vec<_>>().join("; "))
         })?;
-        Ok(Project {
-            id: id.to_owned(),
-            namespace: names::namespace(&prefix, id),
-        })
+        Ok(Project { id: id.to_owned(), namespace: names::namespace(&prefix, id) })
     }
 
     /// The project of this command: `--project` or `ANKKA_PROJECT`, then what was saved.

@@ -1,7 +1,7 @@
 //! Which cluster: `--kubeconfig`, KUBECONFIG, `~/.kube/config`, and inside a pod its own.
 
 use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
@@ -19,16 +19,9 @@ impl Cluster {
     pub(crate) async fn connect(global: &Global) -> Result<Self, Error> {
         let mut config = config(global).await?;
         config.connect_timeout = Some(CONNECT);
-        let server = config
-            .cluster_url
-            .to_string()
-            .trim_end_matches('/')
-            .to_owned();
-        let client = Client::try_from(config).map_err(|cause| {
-            Error::new(format!(
-                "failed to prepare a connection to {server}: {cause}"
-            ))
-        })?;
+        let server = config.cluster_url.to_string().trim_end_matches('/').to_owned();
+        let client = Client::try_from(config)
+            .map_err(|cause| Error::new(format!("failed to prepare a connection to {server}: {cause}")))?;
         Ok(Self { client, server })
     }
 }
@@ -36,75 +29,52 @@ impl Cluster {
 async fn config(global: &Global) -> Result<Config, Error> {
     let Some(kubeconfig) = kubeconfig(global)? else {
         return Config::incluster().map_err(|_| {
-            Error::new("no cluster selected: there is no kubeconfig")
-                .hint("name one with --kubeconfig or KUBECONFIG")
+            Error::new("no cluster selected: there is no kubeconfig").hint("name one with --kubeconfig or KUBECONFIG")
         });
     };
-    let options = KubeConfigOptions {
-        context: global.context.clone(),
-        ..KubeConfigOptions::default()
-    };
-    Config::from_custom_kubeconfig(kubeconfig, &options)
-        .await
-        .map_err(|cause| match cause {
-            KubeconfigError::CurrentContextNotSet => {
-                Error::new("no cluster selected: the kubeconfig has no current context")
-                    .hint("name one with --context")
-            }
-            KubeconfigError::LoadContext(name) => {
-                Error::new(format!("the kubeconfig has no context '{name}'"))
-                    .hint("list them with: kubectl config get-contexts")
-            }
-            cause => Error::new(format!("failed to use the kubeconfig: {cause}")),
-        })
+    let options = KubeConfigOptions { context: global.context.clone(), ..KubeConfigOptions::default() };
+    Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|cause| match cause {
+        KubeconfigError::CurrentContextNotSet => {
+            Error::new("no cluster selected: the kubeconfig has no current context").hint("name one with --context")
+        }
+        KubeconfigError::LoadContext(name) => Error::new(format!("the kubeconfig has no context '{name}'"))
+            .hint("list them with: kubectl config get-contexts"),
+        cause => Error::new(format!("failed to use the kubeconfig: {cause}")),
+    })
 }
 
 /// The kubeconfig; none where there is no file. Of a list, files that are not there are skipped, as kubectl does.
 fn kubeconfig(global: &Global) -> Result<Option<Kubeconfig>, Error> {
     if let Some(path) = &global.kubeconfig {
-        return read(path.clone(), false);
+        return read(path, false);
     }
     let listed: Vec<PathBuf> = std::env::var_os("KUBECONFIG")
-        .map(|list| {
-            std::env::split_paths(&list)
-                .filter(|path| !path.as_os_str().is_empty())
-                .collect()
-        })
+        .map(|list| std::env::split_paths(&list).filter(|path| !path.as_os_str().is_empty()).collect())
         .unwrap_or_default();
     let paths = if listed.is_empty() {
-        std::env::home_dir()
-            .map(|home| home.join(".kube").join("config"))
-            .into_iter()
-            .collect()
+        std::env::home_dir().map(|home| home.join(".kube").join("config")).into_iter().collect()
     } else {
         listed
     };
     let mut merged: Option<Kubeconfig> = None;
     for path in paths {
-        let Some(next) = read(path, true)? else {
+        let Some(next) = read(&path, true)? else {
             continue;
         };
         merged = Some(match merged {
             None => next,
-            Some(first) => first.merge(next).map_err(|cause| {
-                Error::new(format!("failed to merge the files of KUBECONFIG: {cause}"))
-            })?,
+            Some(first) => first
+                .merge(next)
+                .map_err(|cause| Error::new(format!("failed to merge the files of KUBECONFIG: {cause}")))?,
         });
     }
     Ok(merged)
 }
 
-fn read(path: PathBuf, may_be_absent: bool) -> Result<Option<Kubeconfig>, Error> {
-    match Kubeconfig::read_from(&path) {
+fn read(path: &Path, may_be_absent: bool) -> Result<Option<Kubeconfig>, Error> {
+    match Kubeconfig::read_from(path) {
         Ok(kubeconfig) => Ok(Some(kubeconfig)),
-        Err(KubeconfigError::ReadConfig(cause, _))
-            if may_be_absent && cause.kind() == ErrorKind::NotFound =>
-        {
-            Ok(None)
-        }
-        Err(cause) => Err(Error::new(format!(
-            "failed to read the kubeconfig '{}': {cause}",
-            path.display()
-        ))),
+        Err(KubeconfigError::ReadConfig(cause, _)) if may_be_absent && cause.kind() == ErrorKind::NotFound => Ok(None),
+        Err(cause) => Err(Error::new(format!("failed to read the kubeconfig '{}': {cause}", path.display()))),
     }
 }

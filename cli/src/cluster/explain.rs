@@ -55,24 +55,16 @@ impl Cluster {
         let Attempt { verb, subject } = attempt;
         match cause {
             kube::Error::Api(status) => refused(attempt, &status),
-            kube::Error::Auth(cause) => {
-                Error::new(format!("failed to log in to {}: {cause}", self.server))
-            }
-            cause @ (kube::Error::HyperError(_) | kube::Error::Service(_)) => {
-                self.unreachable(cause)
-            }
+            kube::Error::Auth(cause) => Error::new(format!("failed to log in to {}: {cause}", self.server)),
+            cause @ (kube::Error::HyperError(_) | kube::Error::Service(_)) => self.unreachable(&cause),
             cause => Error::new(format!("failed to {verb} {subject}: {cause}")),
         }
     }
 
     /// An error about the cluster itself, whatever was attempted.
-    pub(crate) fn unreachable(&self, cause: kube::Error) -> Error {
-        Error::new(format!(
-            "could not reach the cluster at {}: {}",
-            self.server,
-            innermost(&cause)
-        ))
-        .hint("is it running, and is this the right context? See: kubectl config current-context")
+    pub(crate) fn unreachable(&self, cause: &kube::Error) -> Error {
+        Error::new(format!("could not reach the cluster at {}: {}", self.server, innermost(cause)))
+            .hint("is it running, and is this the right context? See: kubectl config current-context")
     }
 }
 
@@ -114,21 +106,17 @@ pub(crate) fn refused(attempt: Attempt<'_>, status: &Status) -> Error {
 fn forbidden(attempt: Attempt<'_>, status: &Status) -> Error {
     let Attempt { verb, subject } = attempt;
     let message = &status.message;
-    let why = message
-        .split_once(" is forbidden: ")
-        .map_or(message.as_str(), |(_, why)| why);
+    let why = message.split_once(" is forbidden: ").map_or(message.as_str(), |(_, why)| why);
     let error = Error::new(format!("failed to {verb} {subject}: {why}"));
-    let ending = status
-        .details
-        .iter()
-        .flat_map(|details| &details.causes)
-        .any(|cause| cause.reason == "NamespaceTerminating");
+    let ending =
+        status.details.iter().flat_map(|details| &details.causes).any(|cause| cause.reason == "NamespaceTerminating");
     if ending {
         return error.hint("wait until the namespace is gone, then create the project again");
     }
+    let role = if matches!(verb, "get" | "list" | "watch") { "ankka-view" } else { "ankka-edit" };
     match subject.project() {
         Some(project) => error.hint(format!(
-            "ask an administrator of the cluster for the role ankka-edit, or ankka-view for reading, in the namespace '{}'",
+            "ask an administrator of the cluster for the role {role} in the namespace '{}'",
             project.namespace
         )),
         None => error.hint("projects belong to the administrators of the cluster: the role ankka-admin"),
@@ -138,33 +126,18 @@ fn forbidden(attempt: Attempt<'_>, status: &Status) -> Error {
 /// What is not there: the kind, the project, or the object itself.
 fn missing(attempt: Attempt<'_>, status: &Status) -> Error {
     let subject = attempt.subject;
-    let kind = status
-        .details
-        .as_ref()
-        .map(|details| details.kind.as_str())
-        .unwrap_or_default();
+    let kind = status.details.as_ref().map(|details| details.kind.as_str()).unwrap_or_default();
     match subject {
         Subject::Service(_, project) | Subject::Services(project) if kind == "namespaces" => {
-            Error::new(format!(
-                "project '{}' not found: there is no namespace '{}'",
-                project.id, project.namespace
-            ))
-            .hint(format!(
-                "create it with: ankka projects create {}",
-                project.id
-            ))
+            Error::new(format!("project '{}' not found: there is no namespace '{}'", project.id, project.namespace))
+                .hint(format!("create it with: ankka projects create {}", project.id))
         }
-        Subject::Service(name, project) if kind == "ankkaservices" => Error::new(format!(
-            "service '{name}' not found in project '{}'",
-            project.id
-        ))
-        .hint(format!(
-            "see what is there with: ankka services list -p {}",
-            project.id
-        )),
+        Subject::Service(name, project) if kind == "ankkaservices" => {
+            Error::new(format!("service '{name}' not found in project '{}'", project.id))
+                .hint(format!("see what is there with: ankka services list -p {}", project.id))
+        }
         Subject::Project(name) if kind == "ankkaprojects" => {
-            Error::new(format!("project '{name}' not found"))
-                .hint("see what is there with: ankka projects list")
+            Error::new(format!("project '{name}' not found")).hint("see what is there with: ankka projects list")
         }
         _ => Error::new(format!(
             "failed to {} {subject}: the cluster does not know the kinds of {}",
@@ -176,8 +149,10 @@ fn missing(attempt: Attempt<'_>, status: &Status) -> Error {
 }
 
 fn too_large(Attempt { verb, subject }: Attempt<'_>) -> Error {
-    Error::new(format!("failed to {verb} {subject}: it is too large: a cluster stores at most about 1.5 MiB of one resource"))
-        .hint("keep large values in a Secret or in the image")
+    Error::new(format!(
+        "failed to {verb} {subject}: it is too large: a cluster stores at most about 1.5 MiB of one resource"
+    ))
+    .hint("keep large values in a Secret or in the image")
 }
 
 /// The broken rules in a denial, addressed as the descriptor's author wrote them.
@@ -203,9 +178,7 @@ pub(crate) fn causes(status: &Status) -> Vec<Placed> {
 
 /// The message of a denial without the words that the API server puts before it.
 fn without_webhook(message: &str) -> &str {
-    message
-        .split_once(" denied the request: ")
-        .map_or(message, |(_, message)| message)
+    message.split_once(" denied the request: ").map_or(message, |(_, message)| message)
 }
 
 #[cfg(test)]
@@ -214,39 +187,21 @@ mod tests {
 
     #[test]
     fn every_refusal_says_what_to_do() {
-        let project = Project {
-            id: "shop".to_owned(),
-            namespace: "ankka-shop".to_owned(),
-        };
-        let attempt = Attempt {
-            verb: "apply",
-            subject: Subject::Service("cart", &project),
-        };
+        let project = Project { id: "shop".to_owned(), namespace: "ankka-shop".to_owned() };
+        let attempt = Attempt { verb: "apply", subject: Subject::Service("cart", &project) };
         let status = |code, reason: &str, message: &str, kind: &str| {
-            let mut status = Status::failure(message, reason).with_code(code);
-            status.details = Some(kube::core::response::StatusDetails {
-                kind: kind.to_owned(),
-                ..Default::default()
-            });
+            let status = serde_json::from_value(serde_json::json!({
+                "code": code, "reason": reason, "message": message, "details": { "kind": kind },
+            }))
+            .expect("is a status");
             let error = refused(attempt, &status);
             (error.message, error.hint.unwrap_or_default())
         };
-        let (message, hint) = status(
-            404,
-            "NotFound",
-            "namespaces \"ankka-shop\" not found",
-            "namespaces",
-        );
-        assert_eq!(
-            message,
-            "project 'shop' not found: there is no namespace 'ankka-shop'"
-        );
+        let (message, hint) = status(404, "NotFound", "namespaces \"ankka-shop\" not found", "namespaces");
+        assert_eq!(message, "project 'shop' not found: there is no namespace 'ankka-shop'");
         assert_eq!(hint, "create it with: ankka projects create shop");
         let (message, hint) = status(404, "NotFound", "404 page not found", "");
-        assert_eq!(
-            message,
-            "failed to apply service 'cart': the cluster does not know the kinds of ankka.dev"
-        );
+        assert_eq!(message, "failed to apply service 'cart': the cluster does not know the kinds of ankka.dev");
         assert_eq!(hint, "is the ankka chart installed in this cluster?");
         let (message, hint) = status(
             403,
@@ -254,10 +209,7 @@ mod tests {
             "ankkaservices.ankka.dev \"cart\" is forbidden: User \"ann\" cannot patch resource \"ankkaservices\"",
             "ankkaservices",
         );
-        assert_eq!(
-            message,
-            "failed to apply service 'cart': User \"ann\" cannot patch resource \"ankkaservices\""
-        );
+        assert_eq!(message, "failed to apply service 'cart': User \"ann\" cannot patch resource \"ankkaservices\"");
         assert!(hint.contains("ankka-edit"), "{hint}");
         let (message, hint) = status(
             500,
@@ -265,10 +217,7 @@ mod tests {
             "Internal error occurred: failed calling webhook \"x\": connection refused",
             "",
         );
-        assert!(
-            message.contains("admission webhook is not reachable"),
-            "{message}"
-        );
+        assert!(message.contains("admission webhook is not reachable"), "{message}");
         assert!(hint.contains("nothing was changed"), "{hint}");
         let (message, _) = status(500, "", "etcdserver: request is too large", "");
         assert!(message.contains("too large"), "{message}");

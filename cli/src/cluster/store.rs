@@ -79,17 +79,9 @@ impl Cluster {
                     output::warning(&format!("took over from '{manager}'"));
                 }
                 params.force = true;
-                self.patch(project, name, &params, &body)
-                    .await?
-                    .map_err(|status| {
-                        explain::refused(
-                            Attempt {
-                                verb: "apply",
-                                subject: Subject::Service(name, project),
-                            },
-                            &status,
-                        )
-                    })
+                self.patch(project, name, &params, &body).await?.map_err(|status| {
+                    explain::refused(Attempt { verb: "apply", subject: Subject::Service(name, project) }, &status)
+                })
             }
         }
     }
@@ -102,73 +94,41 @@ impl Cluster {
         params: &PatchParams,
         body: &serde_json::Value,
     ) -> Result<Result<Applied, Box<Status>>, Error> {
-        let attempt = Attempt {
-            verb: "apply",
-            subject: Subject::Service(name, project),
-        };
+        let attempt = Attempt { verb: "apply", subject: Subject::Service(name, project) };
         let failed = |cause| self.explain(attempt, cause);
         let request = Request::new(AnkkaService::url_path(&(), Some(&project.namespace)))
             .patch(name, params, &Patch::Apply(body))
             .map_err(|cause| failed(kube::Error::BuildRequest(cause)))?;
         let sent = Timestamp::now();
-        let response = self
-            .client
-            .send(request.map(Body::from))
-            .await
-            .map_err(failed)?;
+        let response = self.client.send(request.map(Body::from)).await.map_err(failed)?;
         let took = Timestamp::now().duration_since(sent);
         let (head, body) = response.into_parts();
         let text = body.collect_bytes().await.map_err(failed)?;
-        for text in head
-            .headers
-            .get_all("warning")
-            .iter()
-            .filter_map(|value| warning_text(value.to_str().ok()?))
-        {
+        for text in head.headers.get_all("warning").iter().filter_map(|value| warning_text(value.to_str().ok()?)) {
             output::warning(&text);
         }
         if !head.status.is_success() {
             let status: Status = serde_json::from_slice(&text).unwrap_or_else(|_| {
-                Status::failure(String::from_utf8_lossy(&text).trim(), "")
-                    .with_code(head.status.as_u16())
+                Status::failure(String::from_utf8_lossy(&text).trim(), "").with_code(head.status.as_u16())
             });
             let conflict = status.code == 409 && !other_managers(&status).is_empty();
-            return if conflict {
-                Ok(Err(Box::new(status)))
-            } else {
-                Err(explain::refused(attempt, &status))
-            };
+            return if conflict { Ok(Err(Box::new(status))) } else { Err(explain::refused(attempt, &status)) };
         }
-        let service: AnkkaService = serde_json::from_slice(&text)
-            .map_err(|cause| failed(kube::Error::SerdeError(cause)))?;
+        let service: AnkkaService =
+            serde_json::from_slice(&text).map_err(|cause| failed(kube::Error::SerdeError(cause)))?;
         let at = head
             .headers
             .get("date")
-            .and_then(|date| {
-                jiff::fmt::rfc2822::DateTimeParser::new()
-                    .parse_timestamp(date.to_str().ok()?)
-                    .ok()
-            })
+            .and_then(|date| jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(date.to_str().ok()?).ok())
             .unwrap_or_else(Timestamp::now);
-        let change = if head.status.as_u16() == 201 {
-            Change::Created
-        } else {
-            change(&service, at - took)
-        };
-        Ok(Ok(Applied {
-            service,
-            change,
-            at,
-        }))
+        let change = if head.status.as_u16() == 201 { Change::Created } else { change(&service, at - took) };
+        Ok(Ok(Applied { service, change, at }))
     }
 }
 
 /// Whether a request that the server got at `since` or later changed the service.
 fn change(service: &AnkkaService, since: Timestamp) -> Change {
-    let reported = service
-        .status
-        .as_ref()
-        .and_then(|status| status.observed_generation);
+    let reported = service.status.as_ref().and_then(|status| status.observed_generation);
     if reported.is_some() && reported >= service.metadata.generation {
         return Change::Unchanged;
     }
@@ -176,8 +136,7 @@ fn change(service: &AnkkaService, since: Timestamp) -> Change {
         .managed_fields()
         .iter()
         .find(|entry| {
-            entry.manager.as_deref() == Some(labels::CLI_MANAGER)
-                && entry.operation.as_deref() == Some("Apply")
+            entry.manager.as_deref() == Some(labels::CLI_MANAGER) && entry.operation.as_deref() == Some("Apply")
         })
         .and_then(|entry| entry.time.as_ref());
     // Both times are cut to whole seconds.
@@ -204,14 +163,7 @@ fn other_managers(status: &Status) -> Vec<String> {
 /// The text of a `Warning` header: `299 - "text"`.
 fn warning_text(header: &str) -> Option<String> {
     let quoted = header.splitn(3, ' ').nth(2)?;
-    Some(
-        quoted
-            .trim()
-            .strip_prefix('"')?
-            .strip_suffix('"')?
-            .replace("\\\"", "\"")
-            .replace("\\\\", "\\"),
-    )
+    Some(quoted.trim().strip_prefix('"')?.strip_suffix('"')?.replace("\\\"", "\"").replace("\\\\", "\\"))
 }
 
 #[cfg(test)]
@@ -234,35 +186,20 @@ mod tests {
     #[test]
     fn an_entry_older_than_the_request_was_not_written_by_it() {
         let since: Timestamp = "2026-11-30T12:00:10.5Z".parse().expect("is a time");
-        assert_eq!(
-            change(&stored("2026-11-30T12:00:08Z", 2, Some(1)), since),
-            Change::Unchanged
-        );
-        assert_eq!(
-            change(&stored("2026-11-30T12:00:10Z", 2, Some(1)), since),
-            Change::Configured
-        );
-        assert_eq!(
-            change(&stored("2026-11-30T12:00:10Z", 2, None), since),
-            Change::Configured
-        );
+        assert_eq!(change(&stored("2026-11-30T12:00:08Z", 2, Some(1)), since), Change::Unchanged);
+        assert_eq!(change(&stored("2026-11-30T12:00:10Z", 2, Some(1)), since), Change::Configured);
+        assert_eq!(change(&stored("2026-11-30T12:00:10Z", 2, None), since), Change::Configured);
     }
 
     #[test]
     fn a_generation_already_reported_on_is_not_new() {
         let since: Timestamp = "2026-11-30T12:00:10Z".parse().expect("is a time");
-        assert_eq!(
-            change(&stored("2026-11-30T12:00:10Z", 2, Some(2)), since),
-            Change::Unchanged
-        );
+        assert_eq!(change(&stored("2026-11-30T12:00:10Z", 2, Some(2)), since), Change::Unchanged);
     }
 
     #[test]
     fn warnings_are_read_as_the_server_quotes_them() {
-        assert_eq!(
-            warning_text(r#"299 - "an \"even\" number""#).as_deref(),
-            Some("an \"even\" number")
-        );
+        assert_eq!(warning_text(r#"299 - "an \"even\" number""#).as_deref(), Some("an \"even\" number"));
         assert_eq!(warning_text("garbage"), None);
     }
 }

@@ -18,11 +18,7 @@ pub(crate) fn man(args: &ManArgs) -> Outcome {
     std::fs::create_dir_all(&args.directory)
         .and_then(|()| clap_mangen::generate_to(args::command(), &args.directory))
         .map_err(|cause| {
-            Error::new(format!(
-                "failed to write manual pages into '{}': {}",
-                args.directory.display(),
-                reason(&cause)
-            ))
+            Error::new(format!("failed to write manual pages into '{}': {}", args.directory.display(), reason(&cause)))
         })?;
     Ok(Exit::Success)
 }

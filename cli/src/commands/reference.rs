@@ -26,10 +26,7 @@ pub(crate) fn reference(_: &ReferenceArgs) -> Outcome {
 
 /// One command, and those below it.
 fn section(command: &Command, text: &mut String) {
-    for below in command
-        .get_subcommands()
-        .filter(|below| !below.is_hide_set())
-    {
+    for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
         if below.has_subcommands() {
             section(below, text);
         } else {
@@ -44,16 +41,11 @@ fn section(command: &Command, text: &mut String) {
 
 fn one(command: &Command, text: &mut String) {
     let name = command.get_bin_name().unwrap_or_else(|| command.get_name());
-    let about = command
-        .get_long_about()
-        .or(command.get_about())
-        .map(ToString::to_string)
-        .unwrap_or_default();
+    let about = command.get_long_about().or(command.get_about()).map(ToString::to_string).unwrap_or_default();
     let mut usage = command.clone();
     let usage = usage.render_usage().to_string();
     let usage = usage.trim_start_matches("Usage: ");
-    write!(text, "\n## `{name}`\n\n{about}\n\n```\n{usage}\n```\n")
-        .expect("writing to a String cannot fail");
+    write!(text, "\n## `{name}`\n\n{about}\n\n```\n{usage}\n```\n").expect("writing to a String cannot fail");
     options(command, false, text);
 }
 
@@ -74,31 +66,21 @@ fn options(command: &Command, global: bool, text: &mut String) {
     text.push('\n');
     for argument in arguments {
         let shown = argument.to_string();
-        let short = argument
-            .get_short()
-            .map(|short| format!("-{short}, "))
-            .unwrap_or_default();
-        let help = argument
-            .get_help()
-            .map(ToString::to_string)
-            .unwrap_or_default();
+        let short = argument.get_short().map(|short| format!("-{short}, ")).unwrap_or_default();
+        let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
         let values: Vec<_> = argument
             .get_possible_values()
             .iter()
             .filter(|value| !value.is_hide_set())
             .map(|value| format!("`{}`", value.get_name()))
             .collect();
-        let values =
-            if values.is_empty() || argument.get_action().takes_values().then_some(()).is_none() {
-                String::new()
-            } else {
-                format!(" One of {}.", values.join(", "))
-            };
-        let variable = argument
-            .get_env()
-            .map(|name| format!(" Environment: `{}`.", name.to_string_lossy()))
-            .unwrap_or_default();
-        writeln!(text, "* `{short}{shown}`: {help}.{values}{variable}")
-            .expect("writing to a String cannot fail");
+        let values = if values.is_empty() || argument.get_action().takes_values().then_some(()).is_none() {
+            String::new()
+        } else {
+            format!(" One of {}.", values.join(", "))
+        };
+        let variable =
+            argument.get_env().map(|name| format!(" Environment: `{}`.", name.to_string_lossy())).unwrap_or_default();
+        writeln!(text, "* `{short}{shown}`: {help}.{values}{variable}").expect("writing to a String cannot fail");
     }
 }

@@ -51,9 +51,7 @@ pub(crate) async fn version(args: VersionArgs, global: &Global) -> Outcome {
                 None
             }
             Err(_) => {
-                output::note(
-                    "note: the platform's version is not known: the cluster did not answer",
-                );
+                output::note("note: the platform's version is not known: the cluster did not answer");
                 None
             }
         }
@@ -65,10 +63,7 @@ pub(crate) async fn version(args: VersionArgs, global: &Global) -> Outcome {
             "this command is {CLIENT} and the platform is {platform}: use the version that comes with the platform"
         ));
     }
-    let versions = Versions {
-        client: CLIENT,
-        platform,
-    };
+    let versions = Versions { client: CLIENT, platform };
     match args.output.output {
         Format::Json => output::json(&versions)?,
         Format::Yaml => output::yaml(&versions)?,
@@ -84,14 +79,12 @@ pub(crate) async fn version(args: VersionArgs, global: &Global) -> Outcome {
 
 /// The platform's version, from the annotation its chart leaves.
 async fn platform(global: &Global) -> Result<String, String> {
-    let cluster = Cluster::connect(global)
-        .await
-        .map_err(|error| error.message)?;
+    let cluster = Cluster::connect(global).await.map_err(|error| error.message)?;
     let definitions: Api<CustomResourceDefinition> = Api::all(cluster.client());
     let definition = match definitions.get_metadata_opt(DEFINITION).await {
         Ok(Some(definition)) => definition,
         Ok(None) => return Err("the ankka chart is not installed in this cluster".to_owned()),
-        Err(cause) => return Err(cluster.unreachable(cause).message),
+        Err(cause) => return Err(cluster.unreachable(&cause).message),
     };
     definition
         .annotations()
@@ -102,13 +95,7 @@ async fn platform(global: &Global) -> Result<String, String> {
 
 /// Whether two versions differ in more than the patch.
 fn apart(client: &str, platform: &str) -> bool {
-    let minor = |version: &str| {
-        version
-            .splitn(3, '.')
-            .take(2)
-            .map(str::to_owned)
-            .collect::<Vec<_>>()
-    };
+    let minor = |version: &str| version.splitn(3, '.').take(2).map(str::to_owned).collect::<Vec<_>>();
     minor(client) != minor(platform)
 }
 

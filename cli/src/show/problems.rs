@@ -8,30 +8,21 @@ use crate::error::Placed;
 
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Lays out the problems one after the other. Carries colours, which the stream strips where they are not wanted.
+/// Lays out the problems one after the other, an empty line between them. Carries colours, which the stream strips where they are not wanted.
 pub(crate) fn report(file: &str, text: &[u8], problems: &[Located]) -> String {
-    problems.iter().fold(String::new(), |report, located| {
-        report + &one(file, text, located) + "\n\n"
-    })
+    let shown: Vec<_> = problems.iter().map(|located| one(file, text, located) + "\n").collect();
+    shown.join("\n")
 }
 
 fn one(file: &str, text: &[u8], located: &Located) -> String {
     let title = Level::ERROR.primary_title(located.problem.message.as_str());
     let group = match piece(text, located) {
-        Some((source, span)) => title.element(
-            Snippet::source(source)
-                .path(file)
-                .annotation(AnnotationKind::Primary.span(span)),
-        ),
-        None => title.element(
-            Origin::path(file)
-                .line(located.line)
-                .char_column(located.column),
-        ),
+        Some((source, span)) => {
+            title.element(Snippet::source(source).path(file).annotation(AnnotationKind::Primary.span(span)))
+        }
+        None => title.element(Origin::path(file).line(located.line).char_column(located.column)),
     };
-    Renderer::styled()
-        .decor_style(DecorStyle::Ascii)
-        .render(&[group])
+    Renderer::styled().decor_style(DecorStyle::Ascii).render(&[group])
 }
 
 /// The file's text and the offending piece of it; none when the text is not UTF-8 and cannot be shown.
@@ -48,10 +39,7 @@ fn piece<'a>(text: &'a [u8], located: &Located) -> Option<(&'a str, std::ops::Ra
 
 /// The nearest border between characters, at or before `index`.
 fn floor(text: &str, index: usize) -> usize {
-    (0..=index.min(text.len()))
-        .rev()
-        .find(|&index| text.is_char_boundary(index))
-        .unwrap_or(0)
+    (0..=index.min(text.len())).rev().find(|&index| text.is_char_boundary(index)).unwrap_or(0)
 }
 
 /// The problems as programs read them.

@@ -44,16 +44,11 @@ impl ServiceView {
         let spec = &service.spec.service;
         let status = service.status.clone().unwrap_or_default();
         let generation = service.metadata.generation.unwrap_or_default();
-        let confirmed = status
-            .observed_generation
-            .is_some_and(|observed| observed >= generation);
+        let confirmed = status.observed_generation.is_some_and(|observed| observed >= generation);
         let asked = if service.spec.paused {
             0
         } else {
-            spec.resources
-                .as_ref()
-                .and_then(|resources| resources.autoscaling.as_ref()?.min_instances)
-                .unwrap_or(1)
+            spec.resources.as_ref().and_then(|resources| resources.autoscaling.as_ref()?.min_instances).unwrap_or(1)
         };
         let unconfirmed = || {
             Some(match status.observed_generation {
@@ -65,34 +60,20 @@ impl ServiceView {
             name: service.name_any(),
             project: project.to_owned(),
             namespace: service.namespace().unwrap_or_default(),
-            status: status
-                .lifecycle
-                .filter(|_| confirmed)
-                .unwrap_or_else(|| "UpdateInProgress".to_owned()),
+            status: status.lifecycle.filter(|_| confirmed).unwrap_or_else(|| "UpdateInProgress".to_owned()),
             confirmed,
             ready_instances: status.ready_instances,
-            desired_instances: if confirmed {
-                status.desired_instances
-            } else {
-                asked
-            },
+            desired_instances: if confirmed { status.desired_instances } else { asked },
             generation,
             image: spec.image.clone().unwrap_or_default(),
-            hosting: spec
-                .hosting
-                .clone()
-                .unwrap_or_else(|| "embedded".to_owned()),
+            hosting: spec.hosting.clone().unwrap_or_else(|| "embedded".to_owned()),
             protocol: spec.protocol.clone(),
             hostname: None,
             address: status.address,
             image_digest: status.image_digest,
             database: status.database.map(|database| database.phase),
             object_storage: status.object_storage.map(|storage| storage.phase),
-            detail: if confirmed {
-                status.detail
-            } else {
-                unconfirmed()
-            },
+            detail: if confirmed { status.detail } else { unconfirmed() },
         }
     }
 
@@ -102,11 +83,7 @@ impl ServiceView {
     }
 
     fn status(&self) -> String {
-        if self.confirmed {
-            self.status.clone()
-        } else {
-            format!("{} (unconfirmed)", self.status)
-        }
+        if self.confirmed { self.status.clone() } else { format!("{} (unconfirmed)", self.status) }
     }
 
     fn instances(&self) -> String {
@@ -124,17 +101,9 @@ impl ServiceView {
             ("image", self.image.clone()),
             ("hosting", self.hosting.clone()),
         ];
-        let mut push =
-            |label, value: &Option<String>| pairs.extend(value.clone().map(|value| (label, value)));
+        let mut push = |label, value: &Option<String>| pairs.extend(value.clone().map(|value| (label, value)));
         push("protocol", &self.protocol);
-        push(
-            "hostname",
-            &Some(
-                self.hostname
-                    .clone()
-                    .unwrap_or_else(|| "not exposed".to_owned()),
-            ),
-        );
+        push("hostname", &Some(self.hostname.clone().unwrap_or_else(|| "not exposed".to_owned())));
         if wide {
             push("namespace", &Some(self.namespace.clone()));
             push("address", &self.address);
@@ -164,15 +133,7 @@ pub(crate) fn listing(services: &[ServiceView], wide: bool) -> String {
             or_dash(&service.hostname),
         ];
         if wide {
-            row.extend(
-                [
-                    &service.address,
-                    &service.database,
-                    &service.object_storage,
-                    &service.detail,
-                ]
-                .map(or_dash),
-            );
+            row.extend([&service.address, &service.database, &service.object_storage, &service.detail].map(or_dash));
         }
         row
     });

@@ -15,19 +15,14 @@ pub(crate) fn columns(heading: &[&str], rows: impl IntoIterator<Item = Vec<Strin
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));
     }
-    table
-        .lines()
-        .fold(String::new(), |text, line| text + line.trim_end() + "\n")
+    table.lines().fold(String::new(), |text, line| text + line.trim_end() + "\n")
 }
 
 #[cfg(test)]
 mod tests {
     #[test]
     fn columns_line_up_and_lines_end_where_the_text_does() {
-        let text = super::columns(
-            &["NAME", "STATUS"],
-            [vec!["a-long-name".to_owned(), "Ready".to_owned()]],
-        );
+        let text = super::columns(&["NAME", "STATUS"], [vec!["a-long-name".to_owned(), "Ready".to_owned()]]);
         assert_eq!(text, "NAME         STATUS\na-long-name  Ready\n");
     }
 }

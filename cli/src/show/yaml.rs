@@ -84,14 +84,10 @@ fn scalar(value: &Value) -> String {
 
 /// Whether both YAML versions read this as the text it is, without quotes.
 fn plain(text: &str) -> bool {
-    const WORDS: [&str; 10] = [
-        "y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan",
-    ];
+    const WORDS: [&str; 10] = ["y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan"];
     text.starts_with(|first: char| first.is_ascii_alphabetic())
         && text.ends_with(|last: char| last.is_ascii_alphanumeric())
-        && text
-            .chars()
-            .all(|each| each.is_ascii_alphanumeric() || "-_./:@".contains(each))
+        && text.chars().all(|each| each.is_ascii_alphanumeric() || "-_./:@".contains(each))
         && !WORDS.contains(&text.to_ascii_lowercase().as_str())
 }
 
@@ -105,9 +101,7 @@ fn quoted(text: &str) -> String {
             '\t' => quoted.push_str("\\t"),
             '\r' => quoted.push_str("\\r"),
             // Not printable in YAML, or a line break to some readers.
-            '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}' => {
-                escape(each, &mut quoted)
-            }
+            '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}' => escape(each, &mut quoted),
             each if each.is_control() => escape(each, &mut quoted),
             each => quoted.push(each),
         }
@@ -127,8 +121,8 @@ mod tests {
     #[test]
     fn what_yaml_1_1_reads_as_something_else_is_quoted() {
         for word in [
-            "yes", "No", "on", "OFF", "y", "true", "null", "1.0", "0777", "1_000", "12:30", "1e3",
-            "", " a", "a b", "a: b", "a:", "- x", "#x", "~", "a #b",
+            "yes", "No", "on", "OFF", "y", "true", "null", "1.0", "0777", "1_000", "12:30", "1e3", "", " a", "a b",
+            "a: b", "a:", "- x", "#x", "~", "a #b",
         ] {
             let text = super::text(&json!({ "value": word })).expect("writes");
             assert_eq!(text, format!("value: \"{word}\"\n"));
@@ -149,21 +143,15 @@ mod tests {
             "\0",
         ];
         let written =
-            super::text(&json!({ "list": texts, "map": { "a/b": "c" }, "none": [], "empty": {} }))
-                .expect("writes");
+            super::text(&json!({ "list": texts, "map": { "a/b": "c" }, "none": [], "empty": {} })).expect("writes");
         let read: serde_json::Value = serde_yaml_ng::from_str(&written).expect("reads");
-        assert_eq!(
-            read,
-            json!({ "list": texts, "map": { "a/b": "c" }, "none": [], "empty": {} })
-        );
+        assert_eq!(read, json!({ "list": texts, "map": { "a/b": "c" }, "none": [], "empty": {} }));
     }
 
     #[test]
     fn lists_of_maps_are_laid_out_as_kubernetes_does() {
-        let text = super::text(
-            &json!({ "env": [{ "name": "A", "ref": { "key": "k" } }, { "name": "B" }] }),
-        )
-        .expect("writes");
+        let text =
+            super::text(&json!({ "env": [{ "name": "A", "ref": { "key": "k" } }, { "name": "B" }] })).expect("writes");
         assert_eq!(text, "env:\n- name: A\n  ref:\n    key: k\n- name: B\n");
     }
 }

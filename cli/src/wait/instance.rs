@@ -52,27 +52,13 @@ impl Instance {
     /// Reads a pod.
     pub(crate) fn of(pod: &Pod) -> Self {
         let status = pod.status.clone().unwrap_or_default();
-        let condition = |name: &str| {
-            status
-                .conditions
-                .iter()
-                .flatten()
-                .find(|condition| condition.type_ == name)
-        };
-        let containers: Vec<_> = status
-            .init_container_statuses
-            .iter()
-            .chain(&status.container_statuses)
-            .flatten()
-            .collect();
+        let condition = |name: &str| status.conditions.iter().flatten().find(|condition| condition.type_ == name);
+        let containers: Vec<_> =
+            status.init_container_statuses.iter().chain(&status.container_statuses).flatten().collect();
         let ready = condition("Ready").is_some_and(|ready| ready.status == "True");
-        let unscheduled = condition("PodScheduled")
-            .filter(|scheduled| scheduled.status == "False")
-            .map(|scheduled| Trouble {
-                reason: scheduled
-                    .reason
-                    .clone()
-                    .unwrap_or_else(|| "Unschedulable".to_owned()),
+        let unscheduled =
+            condition("PodScheduled").filter(|scheduled| scheduled.status == "False").map(|scheduled| Trouble {
+                reason: scheduled.reason.clone().unwrap_or_else(|| "Unschedulable".to_owned()),
                 message: scheduled.message.clone().unwrap_or_default(),
                 container: None,
             });
@@ -81,28 +67,15 @@ impl Instance {
             message: status.message.clone().unwrap_or_default(),
             container: None,
         });
-        let trouble = containers
-            .iter()
-            .find_map(|container| trouble(container))
-            .or(unscheduled)
-            .or(evicted);
+        let trouble = containers.iter().find_map(|container| trouble(container)).or(unscheduled).or(evicted);
         Self {
             name: pod.name_any(),
-            template: pod
-                .labels()
-                .get("pod-template-hash")
-                .cloned()
-                .unwrap_or_default(),
+            template: pod.labels().get("pod-template-hash").cloned().unwrap_or_default(),
             created: pod.creation_timestamp().map(|time| time.0),
             ready,
             terminating: pod.metadata.deletion_timestamp.is_some(),
-            running: !containers.is_empty()
-                && containers.iter().all(|container| running(container)),
-            crashes: containers
-                .iter()
-                .map(|container| crashes(container))
-                .max()
-                .unwrap_or_default(),
+            running: !containers.is_empty() && containers.iter().all(|container| running(container)),
+            crashes: containers.iter().map(|container| crashes(container)).max().unwrap_or_default(),
             trouble: trouble.filter(|_| !ready),
             last_words: None,
         }
@@ -121,40 +94,23 @@ impl Instance {
 }
 
 fn running(container: &ContainerStatus) -> bool {
-    container
-        .state
-        .as_ref()
-        .is_some_and(|state| state.running.is_some())
+    container.state.as_ref().is_some_and(|state| state.running.is_some())
 }
 
 /// A restarted container has crashed as often as it was restarted, and once more while it lies down.
 fn crashes(container: &ContainerStatus) -> i32 {
     let down = match &container.state {
-        Some(ContainerState {
-            terminated: Some(ended),
-            ..
-        }) => ended.exit_code != 0,
-        Some(ContainerState {
-            waiting: Some(waiting),
-            ..
-        }) => waiting.reason.as_deref() == Some("CrashLoopBackOff"),
+        Some(ContainerState { terminated: Some(ended), .. }) => ended.exit_code != 0,
+        Some(ContainerState { waiting: Some(waiting), .. }) => waiting.reason.as_deref() == Some("CrashLoopBackOff"),
         _ => false,
     };
     container.restart_count + i32::from(down)
 }
 
 fn trouble(container: &ContainerStatus) -> Option<Trouble> {
-    let named = |reason: String, message: String| {
-        Some(Trouble {
-            reason,
-            message,
-            container: Some(container.name.clone()),
-        })
-    };
-    let last = container
-        .last_state
-        .as_ref()
-        .and_then(|last| last.terminated.as_ref());
+    let named =
+        |reason: String, message: String| Some(Trouble { reason, message, container: Some(container.name.clone()) });
+    let last = container.last_state.as_ref().and_then(|last| last.terminated.as_ref());
     let state = container.state.as_ref()?;
     if let Some(waiting) = &state.waiting {
         let reason = waiting.reason.clone().unwrap_or_default();
@@ -166,18 +122,8 @@ fn trouble(container: &ContainerStatus) -> Option<Trouble> {
             _ => named(reason, message),
         };
     }
-    if let Some(terminated) = state
-        .terminated
-        .as_ref()
-        .filter(|ended| ended.exit_code != 0)
-    {
-        return named(
-            terminated
-                .reason
-                .clone()
-                .unwrap_or_else(|| "Error".to_owned()),
-            ended(terminated),
-        );
+    if let Some(terminated) = state.terminated.as_ref().filter(|ended| ended.exit_code != 0) {
+        return named(terminated.reason.clone().unwrap_or_else(|| "Error".to_owned()), ended(terminated));
     }
     // It runs again after a crash.
     let last = last.filter(|last| container.restart_count > 0 && last.exit_code != 0)?;
@@ -191,10 +137,6 @@ fn ended(state: &k8s_openapi::api::core::v1::ContainerStateTerminated) -> String
         .filter(|reason| *reason != "Error")
         .map(|reason| format!(" ({reason})"))
         .unwrap_or_default();
-    let message = state
-        .message
-        .as_deref()
-        .map(|message| format!(": {}", message.trim()))
-        .unwrap_or_default();
+    let message = state.message.as_deref().map(|message| format!(": {}", message.trim())).unwrap_or_default();
     format!("it ended with exit code {}{why}{message}", state.exit_code)
 }

@@ -33,9 +33,7 @@ pub(crate) enum Verdict {
 /// Judges a rollout by what the platform says and what the instances say.
 pub(crate) fn judge(target: Target, service: &AnkkaService, instances: &[Instance]) -> Verdict {
     let status = service.status.clone().unwrap_or_default();
-    let confirmed = status
-        .observed_generation
-        .is_some_and(|observed| observed >= target.generation);
+    let confirmed = status.observed_generation.is_some_and(|observed| observed >= target.generation);
     if confirmed {
         match status.lifecycle.as_deref() {
             Some("Ready") => return Verdict::Ready,
@@ -51,54 +49,31 @@ pub(crate) fn judge(target: Target, service: &AnkkaService, instances: &[Instanc
         return Verdict::Hopeless(why);
     }
     if !confirmed {
-        return Verdict::Waiting(format!(
-            "no operator has reported on generation {}",
-            target.generation
-        ));
+        return Verdict::Waiting(format!("no operator has reported on generation {}", target.generation));
     }
     Verdict::Waiting(
-        status
-            .detail
-            .or_else(|| first_trouble(&current))
-            .unwrap_or_else(|| {
-                format!(
-                    "{} of {} instances are ready",
-                    status.ready_instances, status.desired_instances
-                )
-            }),
+        status.detail.or_else(|| first_trouble(&current)).unwrap_or_else(|| {
+            format!("{} of {} instances are ready", status.ready_instances, status.desired_instances)
+        }),
     )
 }
 
 fn first_trouble(instances: &[&Instance]) -> Option<String> {
-    instances
-        .iter()
-        .find(|instance| !instance.ready)
-        .map(|instance| format!("{}: {}", instance.name, instance.text()))
+    instances.iter().find(|instance| !instance.ready).map(|instance| format!("{}: {}", instance.name, instance.text()))
 }
 
 /// Why the platform itself has given up, when it has.
 fn stalled(status: &AnkkaServiceStatus) -> Option<String> {
-    let stalled = status
-        .conditions
-        .iter()
-        .find(|condition| condition.type_ == "Stalled" && condition.status == "True")?;
+    let stalled =
+        status.conditions.iter().find(|condition| condition.type_ == "Stalled" && condition.status == "True")?;
     let message = Some(stalled.message.clone()).filter(|message| !message.is_empty());
-    Some(
-        status
-            .detail
-            .clone()
-            .or(message)
-            .unwrap_or_else(|| stalled.reason.clone()),
-    )
+    Some(status.detail.clone().or(message).unwrap_or_else(|| stalled.reason.clone()))
 }
 
 /// The instances of the generation that is waited for: those made since it was stored or, when nothing was changed, those of
 /// the newest template.
 pub(crate) fn current(target: Target, instances: &[Instance]) -> Vec<&Instance> {
-    let newest = instances
-        .iter()
-        .max_by_key(|instance| instance.created)
-        .map(|instance| &instance.template);
+    let newest = instances.iter().max_by_key(|instance| instance.created).map(|instance| &instance.template);
     instances
         .iter()
         .filter(|instance| !instance.terminating)
@@ -122,9 +97,7 @@ fn hopeless(instance: &Instance) -> Option<String> {
             format!("the image is built for another architecture ({trouble})")
         }
         _ if instance.crashes >= LAST_CRASH => {
-            let trouble = trouble
-                .map(|trouble| format!(": {}", trouble.message))
-                .unwrap_or_default();
+            let trouble = trouble.map(|trouble| format!(": {}", trouble.message)).unwrap_or_default();
             format!("crashed {} times{trouble}", instance.crashes)
         }
         _ => return None,
@@ -133,11 +106,7 @@ fn hopeless(instance: &Instance) -> Option<String> {
 }
 
 /// The image's name is refused, or the registry was asked and has answered no.
-fn never_pulled(
-    Trouble {
-        reason, message, ..
-    }: &Trouble,
-) -> bool {
+fn never_pulled(Trouble { reason, message, .. }: &Trouble) -> bool {
     // The registry was not reached, or is busy: nobody has said no.
     const LATER: [&str; 9] = [
         "dial tcp",

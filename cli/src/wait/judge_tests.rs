@@ -7,18 +7,10 @@ use super::*;
 const GENERATION: i64 = 4;
 
 fn target() -> Target {
-    Target {
-        generation: GENERATION,
-        since: Some("2026-11-30T12:00:00Z".parse().expect("is a time")),
-    }
+    Target { generation: GENERATION, since: Some("2026-11-30T12:00:00Z".parse().expect("is a time")) }
 }
 
-fn service(
-    observed: i64,
-    lifecycle: &str,
-    stalled: Option<&str>,
-    detail: Option<&str>,
-) -> AnkkaService {
+fn service(observed: i64, lifecycle: &str, stalled: Option<&str>, detail: Option<&str>) -> AnkkaService {
     let conditions: Vec<_> = stalled
         .map(|message| {
             json!({ "type": "Stalled", "status": "True", "reason": "Failed", "message": message, "lastTransitionTime": "2026-11-30T12:00:01Z" })
@@ -53,79 +45,41 @@ fn instance(reason: &str, message: &str) -> Instance {
 #[test]
 fn the_platform_has_the_first_word_about_this_generation() {
     let verdict = |service| judge(target(), &service, &[]);
-    assert_eq!(
-        verdict(service(GENERATION, "Ready", None, None)),
-        Verdict::Ready
-    );
-    assert_eq!(
-        verdict(service(GENERATION, "Paused", None, None)),
-        Verdict::Paused
-    );
-    assert_eq!(
-        verdict(service(GENERATION, "Failed", Some("why"), None)),
-        Verdict::Hopeless("why".to_owned())
-    );
+    assert_eq!(verdict(service(GENERATION, "Ready", None, None)), Verdict::Ready);
+    assert_eq!(verdict(service(GENERATION, "Paused", None, None)), Verdict::Paused);
+    assert_eq!(verdict(service(GENERATION, "Failed", Some("why"), None)), Verdict::Hopeless("why".to_owned()));
     assert_eq!(
         verdict(service(GENERATION, "Failed", Some("why"), Some("detail"))),
         Verdict::Hopeless("detail".to_owned())
     );
     assert_eq!(
-        verdict(service(
-            GENERATION,
-            "UpdateInProgress",
-            None,
-            Some("exceeded quota")
-        )),
+        verdict(service(GENERATION, "UpdateInProgress", None, Some("exceeded quota"))),
         Verdict::Waiting("exceeded quota".to_owned())
     );
-    for stale in [
-        service(GENERATION - 1, "Ready", None, None),
-        service(GENERATION - 1, "Failed", Some("old"), None),
-    ] {
-        assert_eq!(
-            verdict(stale),
-            Verdict::Waiting("no operator has reported on generation 4".to_owned())
-        );
+    for stale in [service(GENERATION - 1, "Ready", None, None), service(GENERATION - 1, "Failed", Some("old"), None)] {
+        assert_eq!(verdict(stale), Verdict::Waiting("no operator has reported on generation 4".to_owned()));
     }
 }
 
 #[test]
 fn what_cannot_succeed_ends_the_waiting() {
     let table = [
-        (
-            "InvalidImageName",
-            "couldn't parse image name \"ACME/Cart:1\": invalid reference format",
-        ),
-        (
-            "ErrImagePull",
-            "failed to resolve reference \"r.example.com/a:1\": r.example.com/a:1: not found",
-        ),
+        ("InvalidImageName", "couldn't parse image name \"ACME/Cart:1\": invalid reference format"),
+        ("ErrImagePull", "failed to resolve reference \"r.example.com/a:1\": r.example.com/a:1: not found"),
         ("ErrImagePull", "manifest unknown: manifest unknown"),
-        (
-            "ErrImagePull",
-            "unexpected status from HEAD request: 403 Forbidden",
-        ),
+        ("ErrImagePull", "unexpected status from HEAD request: 403 Forbidden"),
         (
             "ErrImagePull",
             "pull access denied, repository does not exist or may require authorization: authorization failed",
         ),
         ("ErrImagePull", "401 Unauthorized"),
-        (
-            "ErrImagePull",
-            "no match for platform in manifest: not found",
-        ),
-        (
-            "ImagePullBackOff",
-            "Back-off pulling image \"a:1\": ErrImagePull: a:1: not found",
-        ),
+        ("ErrImagePull", "no match for platform in manifest: not found"),
+        ("ImagePullBackOff", "Back-off pulling image \"a:1\": ErrImagePull: a:1: not found"),
         ("RunContainerError", "exec /app: exec format error"),
     ];
     for (reason, message) in table {
-        let verdict = judge(
-            target(),
-            &service(GENERATION, "UpdateInProgress", None, None),
-            &[instance(reason, message)],
-        );
+        let verdict =
+            judge(target(), &service(GENERATION, "UpdateInProgress", None, None), &[instance(reason, message)]);
         assert!(
             matches!(&verdict, Verdict::Hopeless(why) if why.starts_with("cart-1: ")),
             "{reason}: {message}: {verdict:?}"
@@ -136,61 +90,32 @@ fn what_cannot_succeed_ends_the_waiting() {
 #[test]
 fn what_may_still_come_is_waited_for() {
     let table = [
-        (
-            "CreateContainerConfigError",
-            "secret \"cart-secrets\" not found",
-        ),
-        (
-            "CreateContainerConfigError",
-            "couldn't find key token in Secret ankka-shop/cart-secrets",
-        ),
-        (
-            "Unschedulable",
-            "0/1 nodes are available: 1 Insufficient cpu",
-        ),
+        ("CreateContainerConfigError", "secret \"cart-secrets\" not found"),
+        ("CreateContainerConfigError", "couldn't find key token in Secret ankka-shop/cart-secrets"),
+        ("Unschedulable", "0/1 nodes are available: 1 Insufficient cpu"),
         (
             "ErrImagePull",
             "failed to do request: Head \"https://r.example.com/v2/a\": dial tcp 10.0.0.1:443: connect: connection refused",
         ),
-        (
-            "ErrImagePull",
-            "dial tcp: lookup r.example.com: no such host",
-        ),
+        ("ErrImagePull", "dial tcp: lookup r.example.com: no such host"),
         ("ErrImagePull", "429 Too Many Requests"),
         ("ErrImagePull", "500 Internal Server Error"),
         ("ImagePullBackOff", "Back-off pulling image \"a:1\""),
         ("CrashLoopBackOff", "it ended with exit code 1"),
     ];
     for (reason, message) in table {
-        let verdict = judge(
-            target(),
-            &service(GENERATION, "UpdateInProgress", None, None),
-            &[instance(reason, message)],
-        );
-        assert_eq!(
-            verdict,
-            Verdict::Waiting(format!("cart-1: {reason}: {message}"))
-        );
+        let verdict =
+            judge(target(), &service(GENERATION, "UpdateInProgress", None, None), &[instance(reason, message)]);
+        assert_eq!(verdict, Verdict::Waiting(format!("cart-1: {reason}: {message}")));
     }
 }
 
 #[test]
 fn the_third_crash_is_the_last() {
     for (crashes, ends) in [(0, false), (1, false), (2, false), (3, true), (9, true)] {
-        let crashed = Instance {
-            crashes,
-            ..instance("CrashLoopBackOff", "it ended with exit code 1")
-        };
-        let verdict = judge(
-            target(),
-            &service(GENERATION, "UpdateInProgress", None, None),
-            &[crashed],
-        );
-        assert_eq!(
-            matches!(verdict, Verdict::Hopeless(_)),
-            ends,
-            "{crashes} crashes: {verdict:?}"
-        );
+        let crashed = Instance { crashes, ..instance("CrashLoopBackOff", "it ended with exit code 1") };
+        let verdict = judge(target(), &service(GENERATION, "UpdateInProgress", None, None), &[crashed]);
+        assert_eq!(matches!(verdict, Verdict::Hopeless(_)), ends, "{crashes} crashes: {verdict:?}");
     }
 }
 
@@ -201,57 +126,26 @@ fn a_program_for_another_architecture_is_known_by_its_last_words() {
         last_words: Some("exec /app: exec format error\n".to_owned()),
         ..instance("Error", "it ended with exit code 255")
     };
-    let verdict = judge(
-        target(),
-        &service(GENERATION, "UpdateInProgress", None, None),
-        &[crashed],
-    );
-    assert!(
-        matches!(&verdict, Verdict::Hopeless(why) if why.contains("another architecture")),
-        "{verdict:?}"
-    );
+    let verdict = judge(target(), &service(GENERATION, "UpdateInProgress", None, None), &[crashed]);
+    assert!(matches!(&verdict, Verdict::Hopeless(why) if why.contains("another architecture")), "{verdict:?}");
 }
 
 #[test]
 fn instances_of_an_older_generation_say_nothing_about_this_one() {
     let broken = instance("ErrImagePull", "manifest unknown");
-    let old = Instance {
-        created: Some("2026-11-30T11:59:00Z".parse().expect("is a time")),
-        ..broken.clone()
-    };
-    let stopping = Instance {
-        terminating: true,
-        ..broken.clone()
-    };
-    let ready = Instance {
-        ready: true,
-        crashes: 7,
-        ..broken.clone()
-    };
+    let old = Instance { created: Some("2026-11-30T11:59:00Z".parse().expect("is a time")), ..broken.clone() };
+    let stopping = Instance { terminating: true, ..broken.clone() };
+    let ready = Instance { ready: true, crashes: 7, ..broken.clone() };
     let waiting = |instances: &[Instance]| {
-        matches!(
-            judge(
-                target(),
-                &service(GENERATION, "UpdateInProgress", None, None),
-                instances
-            ),
-            Verdict::Waiting(_)
-        )
+        matches!(judge(target(), &service(GENERATION, "UpdateInProgress", None, None), instances), Verdict::Waiting(_))
     };
-    assert!(waiting(&[old.clone()]));
+    assert!(waiting(std::slice::from_ref(&old)));
     assert!(waiting(&[stopping]));
     assert!(waiting(&[ready]));
     assert!(!waiting(&[broken]));
 
     // Nothing was changed, so what is there is what is waited for.
-    let same = Target {
-        since: None,
-        ..target()
-    };
-    let verdict = judge(
-        same,
-        &service(GENERATION, "UpdateInProgress", None, None),
-        &[old],
-    );
+    let same = Target { since: None, ..target() };
+    let verdict = judge(same, &service(GENERATION, "UpdateInProgress", None, None), &[old]);
     assert!(matches!(verdict, Verdict::Hopeless(_)), "{verdict:?}");
 }

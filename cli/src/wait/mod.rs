@@ -60,8 +60,7 @@ pub(crate) async fn until_ready(
     let name = applied.service.name_any();
     let target = Target {
         generation: applied.service.metadata.generation.unwrap_or_default(),
-        since: (applied.change != Change::Unchanged)
-            .then(|| applied.at - SignedDuration::from_secs(1)),
+        since: (applied.change != Change::Unchanged).then(|| applied.at - SignedDuration::from_secs(1)),
     };
     let mut rollout = Rollout {
         project,
@@ -89,9 +88,7 @@ impl Rollout<'_> {
             known => return known,
         }
         let labels = watcher::Config::default().labels(&selector(&self.project.id, &self.name));
-        let mut services = pin!(
-            watcher::watch_object(cluster.services(self.project), &self.name).default_backoff()
-        );
+        let mut services = pin!(watcher::watch_object(cluster.services(self.project), &self.name).default_backoff());
         let mut pods = pin!(watcher::watcher(self.pods.clone(), labels).default_backoff());
         let mut see_pods = true;
         loop {
@@ -127,10 +124,8 @@ impl Rollout<'_> {
             watcher::Event::Init => self.instances.clear(),
             watcher::Event::Apply(pod) | watcher::Event::InitApply(pod) => {
                 let mut instance = Instance::of(&pod);
-                if let Some(before) = self
-                    .instances
-                    .get(&instance.name)
-                    .filter(|before| before.crashes == instance.crashes)
+                if let Some(before) =
+                    self.instances.get(&instance.name).filter(|before| before.crashes == instance.crashes)
                 {
                     instance.last_words.clone_from(&before.last_words);
                 }
@@ -145,34 +140,20 @@ impl Rollout<'_> {
 
     /// Asks a crashed instance what it wrote last: a program for another architecture says so only there.
     async fn fetch_last_words(&mut self) {
-        for instance in self
-            .instances
-            .values_mut()
-            .filter(|instance| instance.crashes > 0 && instance.last_words.is_none())
+        for instance in
+            self.instances.values_mut().filter(|instance| instance.crashes > 0 && instance.last_words.is_none())
         {
-            let Some(container) = instance
-                .trouble
-                .as_ref()
-                .and_then(|trouble| trouble.container.clone())
-            else {
+            let Some(container) = instance.trouble.as_ref().and_then(|trouble| trouble.container.clone()) else {
                 continue;
             };
             let params = LogParams {
                 container: Some(container),
                 tail_lines: Some(LAST_LINES),
-                previous: instance
-                    .trouble
-                    .as_ref()
-                    .is_some_and(|trouble| trouble.reason == "Restarted"),
+                previous: instance.trouble.as_ref().is_some_and(|trouble| trouble.reason == "Restarted"),
                 ..LogParams::default()
             };
             // Best effort: who may not read logs still learns the exit code.
-            instance.last_words = Some(
-                self.pods
-                    .logs(&instance.name, &params)
-                    .await
-                    .unwrap_or_default(),
-            );
+            instance.last_words = Some(self.pods.logs(&instance.name, &params).await.unwrap_or_default());
         }
     }
 
@@ -189,19 +170,9 @@ impl Rollout<'_> {
 
     fn show(&mut self) {
         let instances = self.list();
-        let mut lines: Vec<_> = instances
-            .iter()
-            .map(|instance| (instance.name.clone(), instance.text()))
-            .collect();
-        let status = self
-            .service
-            .as_ref()
-            .and_then(|service| service.status.clone())
-            .unwrap_or_default();
-        if let Some(detail) = status
-            .detail
-            .filter(|_| status.observed_generation >= Some(self.target.generation))
-        {
+        let mut lines: Vec<_> = instances.iter().map(|instance| (instance.name.clone(), instance.text())).collect();
+        let status = self.service.as_ref().and_then(|service| service.status.clone()).unwrap_or_default();
+        if let Some(detail) = status.detail.filter(|_| status.observed_generation >= Some(self.target.generation)) {
             lines.push((self.name.clone(), detail));
         }
         self.progress.show(lines);
@@ -210,9 +181,7 @@ impl Rollout<'_> {
     /// The verdict when the time is over.
     fn late(&self, limit: Limit) -> Verdict {
         match self.judge() {
-            Verdict::Waiting(why) => {
-                Verdict::Waiting(format!("waited {}: {why}", duration::text(limit.0)))
-            }
+            Verdict::Waiting(why) => Verdict::Waiting(format!("waited {}: {why}", duration::text(limit.0))),
             known => known,
         }
     }
@@ -221,10 +190,7 @@ impl Rollout<'_> {
         let look = format!("ankka services get {} -p {}", self.name, self.project.id);
         let (exit, error) = match verdict {
             None => {
-                output::note(&format!(
-                    "stopped waiting; the rollout of '{}' goes on, look with: {look}",
-                    self.name
-                ));
+                output::note(&format!("stopped waiting; the rollout of '{}' goes on, look with: {look}", self.name));
                 (Exit::Interrupted, None)
             }
             Some(Verdict::Ready) => {
@@ -232,33 +198,26 @@ impl Rollout<'_> {
                 (Exit::Success, None)
             }
             Some(Verdict::Paused) => {
-                output::note(&format!(
-                    "service '{}' is paused; it starts when it is resumed",
-                    self.name
-                ));
+                output::note(&format!("service '{}' is paused; it starts when it is resumed", self.name));
                 (Exit::Success, None)
             }
             Some(Verdict::Waiting(why)) => {
                 let error = Error::new(format!("service '{}' is not ready: {why}", self.name));
-                (
-                    Exit::Failure,
-                    Some(error.hint(format!("the rollout goes on; look with: {look}"))),
-                )
+                (Exit::Failure, Some(error.hint(format!("the rollout goes on; look with: {look}"))))
             }
             Some(Verdict::Hopeless(why)) => {
                 self.print_last_words();
-                let error = Error::new(format!(
-                    "service '{}' cannot become ready: {why}",
-                    self.name
-                ));
-                (Exit::Failure, Some(error.hint("instances that were ready go on serving; correct the descriptor and apply it again")))
+                let error = Error::new(format!("service '{}' cannot become ready: {why}", self.name));
+                (
+                    Exit::Failure,
+                    Some(
+                        error
+                            .hint("instances that were ready go on serving; correct the descriptor and apply it again"),
+                    ),
+                )
             }
         };
-        Ended {
-            service: self.service,
-            exit,
-            error,
-        }
+        Ended { service: self.service, exit, error }
     }
 
     /// What the instance that crashed wrote last, which is mostly why.
@@ -266,20 +225,12 @@ impl Rollout<'_> {
         let instances = self.list();
         let crashed = current(self.target, &instances);
         let Some((name, words)) = crashed.iter().find_map(|instance| {
-            Some((
-                &instance.name,
-                instance
-                    .last_words
-                    .as_deref()
-                    .filter(|words| !words.trim().is_empty())?,
-            ))
+            Some((&instance.name, instance.last_words.as_deref().filter(|words| !words.trim().is_empty())?))
         }) else {
             return;
         };
         output::note(&format!("the last lines of {name}:"));
-        words
-            .lines()
-            .for_each(|line| output::note(&format!("  {line}")));
+        words.lines().for_each(|line| output::note(&format!("  {line}")));
     }
 }
 

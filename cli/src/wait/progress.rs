@@ -18,13 +18,8 @@ pub(crate) struct Progress {
 impl Progress {
     /// Starts with nothing shown.
     pub(crate) fn start() -> Self {
-        let bars = std::io::stderr()
-            .is_terminal()
-            .then(|| (MultiProgress::new(), BTreeMap::new()));
-        Self {
-            shown: BTreeMap::new(),
-            bars,
-        }
+        let bars = std::io::stderr().is_terminal().then(|| (MultiProgress::new(), BTreeMap::new()));
+        Self { shown: BTreeMap::new(), bars }
     }
 
     /// Shows these lines instead of those before.
@@ -39,9 +34,7 @@ impl Progress {
                 stays
             });
             for (name, text) in &lines {
-                bars.entry(name.clone())
-                    .or_insert_with(|| all.add(spinner()))
-                    .set_message(format!("{name}: {text}"));
+                bars.entry(name.clone()).or_insert_with(|| all.add(spinner())).set_message(format!("{name}: {text}"));
             }
         } else {
             for (name, text) in &lines {

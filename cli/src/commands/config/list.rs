@@ -17,25 +17,16 @@ pub(crate) struct ListArgs {
 }
 
 /// Prints all settings.
-pub(crate) fn list(args: ListArgs) -> Outcome {
+pub(crate) fn list(args: &ListArgs) -> Outcome {
     let mut settings = Settings::load()?;
     match args.output.output {
         Format::Json => output::json(&settings)?,
         Format::Yaml => output::yaml(&settings)?,
-        Format::Name => Key::value_variants()
-            .iter()
-            .try_for_each(|key| output::data(key.name()))?,
+        Format::Name => Key::value_variants().iter().try_for_each(|key| output::data(key.name()))?,
         Format::Table | Format::Wide => {
             let pairs: Vec<_> = Key::value_variants()
                 .iter()
-                .map(|key| {
-                    (
-                        key.name(),
-                        key.of(&mut settings)
-                            .take()
-                            .unwrap_or_else(|| "(unset)".to_owned()),
-                    )
-                })
+                .map(|key| (key.name(), key.of(&mut settings).take().unwrap_or_else(|| "(unset)".to_owned())))
                 .collect();
             output::data(&lines::aligned(&pairs))?;
         }

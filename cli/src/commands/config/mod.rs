@@ -9,14 +9,11 @@ use clap::{Subcommand, ValueEnum};
 use crate::error::Outcome;
 use crate::settings::Settings;
 
-/// The commands.
+/// The commands; each is described where its arguments are.
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Saves a setting; an empty value removes it
     Set(set::SetArgs),
-    /// Prints a saved setting
     Get(get::GetArgs),
-    /// Prints all settings
     List(list::ListArgs),
 }
 
@@ -57,6 +54,6 @@ pub(crate) fn run(command: Command) -> Outcome {
     match command {
         Command::Set(args) => set::set(args),
         Command::Get(args) => get::get(&args),
-        Command::List(args) => list::list(args),
+        Command::List(args) => list::list(&args),
     }
 }

@@ -49,14 +49,8 @@ pub(crate) async fn create(args: CreateArgs, global: &Global) -> Outcome {
         image_pull_secrets: args.image_pull_secrets,
         ..AnkkaProjectSpec::default()
     };
-    let attempt = Attempt {
-        verb: "create",
-        subject: Subject::Project(&args.name),
-    };
-    let params = PostParams {
-        field_manager: Some(labels::CLI_MANAGER.to_owned()),
-        ..PostParams::default()
-    };
+    let attempt = Attempt { verb: "create", subject: Subject::Project(&args.name) };
+    let params = PostParams { field_manager: Some(labels::CLI_MANAGER.to_owned()), ..PostParams::default() };
     let mut project = cluster
         .projects()
         .create(&params, &AnkkaProject::new(&args.name, spec))
@@ -80,17 +74,11 @@ pub(crate) async fn create(args: CreateArgs, global: &Global) -> Outcome {
 }
 
 /// Watches the project until its namespace is there. What cannot come is an error at once.
-async fn until_ready(
-    cluster: &Cluster,
-    project: AnkkaProject,
-    limit: Limit,
-) -> Result<AnkkaProject, Error> {
+async fn until_ready(cluster: &Cluster, project: AnkkaProject, limit: Limit) -> Result<AnkkaProject, Error> {
     let name = project.name_any();
     let not_ready = |why: &str| {
-        Error::new(format!(
-            "project '{name}' was created and is not ready: {why}"
-        ))
-        .hint(format!("look again with: ankka projects get {name}"))
+        Error::new(format!("project '{name}' was created and is not ready: {why}"))
+            .hint(format!("look again with: ankka projects get {name}"))
     };
     let mut last = project;
     let generation = last.metadata.generation;
@@ -101,17 +89,9 @@ async fn until_ready(
                 Ok(Some(Some(project))) => project,
                 Ok(Some(None)) => return Err(not_ready("it was deleted")),
                 Ok(None) => return Err(not_ready("the cluster ended the watch")),
-                Err(
-                    watcher::Error::InitialListFailed(cause)
-                    | watcher::Error::WatchStartFailed(cause),
-                ) if matches!(&cause, kube::Error::Api(status) if status.code == 403) => {
-                    return Err(cluster.explain(
-                        Attempt {
-                            verb: "watch",
-                            subject: Subject::Project(&name),
-                        },
-                        cause,
-                    ));
+                Err(watcher::Error::InitialListFailed(cause) | watcher::Error::WatchStartFailed(cause)) if matches!(&cause, kube::Error::Api(status) if status.code == 403) =>
+                {
+                    return Err(cluster.explain(Attempt { verb: "watch", subject: Subject::Project(&name) }, cause));
                 }
                 Err(_) => continue,
             };
@@ -124,22 +104,13 @@ async fn until_ready(
                 return Ok(());
             }
             if holds(&last, "Stalled") {
-                return Err(not_ready(
-                    status.detail.as_deref().unwrap_or("the operator gave up"),
-                ));
+                return Err(not_ready(status.detail.as_deref().unwrap_or("the operator gave up")));
             }
         }
     };
-    match tokio::time::timeout(limit.0, watch).await {
-        Ok(ended) => ended.map(|()| last),
-        Err(_) => {
-            let detail = ProjectView::of(&last, "")
-                .detail
-                .unwrap_or_else(|| "its namespace is not there yet".to_owned());
-            Err(not_ready(&format!(
-                "waited {}: {detail}",
-                duration::text(limit.0)
-            )))
-        }
+    if let Ok(ended) = tokio::time::timeout(limit.0, watch).await {
+        return ended.map(|()| last);
     }
+    let detail = ProjectView::of(&last, "").detail.unwrap_or_else(|| "its namespace is not there yet".to_owned());
+    Err(not_ready(&format!("waited {}: {detail}", duration::text(limit.0))))
 }

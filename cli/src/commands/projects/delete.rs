@@ -20,10 +20,7 @@ use crate::settings::Settings;
 const PAGE: &str = "docs/removing-data.md";
 
 /// Types of the Secrets that hold credentials.
-const CREDENTIALS: [&str; 2] = [
-    "ankka.dev/database-credential",
-    "ankka.dev/storage-credential",
-];
+const CREDENTIALS: [&str; 2] = ["ankka.dev/database-credential", "ankka.dev/storage-credential"];
 
 /// Deletes a project that holds no service, bucket, database or credential. No command deletes data.
 #[derive(clap::Args)]
@@ -38,7 +35,7 @@ pub(crate) struct DeleteArgs {
 /// What was deleted and what was not.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Deleted<'a> {
+struct Deletion<'a> {
     name: &'a str,
     deleted: bool,
     kept_namespace: &'a str,
@@ -48,53 +45,24 @@ struct Deleted<'a> {
 pub(crate) async fn delete(args: DeleteArgs, global: &Global) -> Outcome {
     let project = Settings::load()?.project(&args.name)?;
     let cluster = Cluster::connect(global).await?;
-    let attempt = Attempt {
-        verb: "delete",
-        subject: Subject::Project(&args.name),
-    };
+    let attempt = Attempt { verb: "delete", subject: Subject::Project(&args.name) };
     let failed = |cause| cluster.explain(attempt, cause);
     let stored = cluster.projects().get(&args.name).await.map_err(failed)?;
-    let namespace = stored
-        .status
-        .as_ref()
-        .and_then(|status| status.namespace.clone())
-        .unwrap_or(project.namespace);
+    let namespace = stored.status.as_ref().and_then(|status| status.namespace.clone()).unwrap_or(project.namespace);
 
     let held = held(&cluster, &namespace).await.map_err(|cause| Error {
-        hint: Some(
-            "nothing was deleted: what the project holds could not be seen completely".to_owned(),
-        ),
+        hint: Some("nothing was deleted: what the project holds could not be seen completely".to_owned()),
         ..failed(cause)
     })?;
     if !held.is_empty() {
-        return Err(Error::new(format!(
-            "project '{}' is not empty: {}",
-            args.name,
-            held.join(", ")
-        ))
-        .hint(format!(
-            "delete its services; how an administrator removes data by hand is described in {PAGE}"
-        )));
+        return Err(Error::new(format!("project '{}' is not empty: {}", args.name, held.join(", ")))
+            .hint(format!("delete its services; how an administrator removes data by hand is described in {PAGE}")));
     }
-    let same = Preconditions {
-        uid: stored.uid(),
-        resource_version: None,
-    };
-    let params = DeleteParams {
-        preconditions: Some(same),
-        ..DeleteParams::background()
-    };
-    cluster
-        .projects()
-        .delete(&args.name, &params)
-        .await
-        .map_err(failed)?;
+    let same = Preconditions { uid: stored.uid(), resource_version: None };
+    let params = DeleteParams { preconditions: Some(same), ..DeleteParams::background() };
+    cluster.projects().delete(&args.name, &params).await.map_err(failed)?;
 
-    let deleted = Deleted {
-        name: &args.name,
-        deleted: true,
-        kept_namespace: &namespace,
-    };
+    let deleted = Deletion { name: &args.name, deleted: true, kept_namespace: &namespace };
     match args.output.output {
         Format::Json => output::json(&deleted)?,
         Format::Yaml => output::yaml(&deleted)?,
@@ -123,22 +91,11 @@ async fn held(cluster: &Cluster, namespace: &str) -> kube::Result<Vec<String>> {
     Ok([services, buckets, databases, of_databases, of_buckets].concat())
 }
 
-async fn names<K>(
-    cluster: &Cluster,
-    namespace: &str,
-    kind: &str,
-    params: &ListParams,
-) -> kube::Result<Vec<String>>
+async fn names<K>(cluster: &Cluster, namespace: &str, kind: &str, params: &ListParams) -> kube::Result<Vec<String>>
 where
     K: Resource<Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned,
     K::DynamicType: Default,
 {
-    let found = Api::<K>::namespaced(cluster.client(), namespace)
-        .list_metadata(params)
-        .await?;
-    Ok(found
-        .items
-        .iter()
-        .map(|object| format!("{kind} '{}'", object.name_any()))
-        .collect())
+    let found = Api::<K>::namespaced(cluster.client(), namespace).list_metadata(params).await?;
+    Ok(found.items.iter().map(|object| format!("{kind} '{}'", object.name_any())).collect())
 }

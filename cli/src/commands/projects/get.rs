@@ -23,15 +23,8 @@ pub(crate) async fn get(args: GetArgs, global: &Global) -> Outcome {
     let settings = Settings::load()?;
     settings.project(&args.name)?;
     let cluster = Cluster::connect(global).await?;
-    let attempt = Attempt {
-        verb: "get",
-        subject: Subject::Project(&args.name),
-    };
-    let project = cluster
-        .projects()
-        .get(&args.name)
-        .await
-        .map_err(|cause| cluster.explain(attempt, cause))?;
+    let attempt = Attempt { verb: "get", subject: Subject::Project(&args.name) };
+    let project = cluster.projects().get(&args.name).await.map_err(|cause| cluster.explain(attempt, cause))?;
     let view = ProjectView::of(&project, &settings.prefix());
     match args.output.output {
         Format::Table | Format::Wide => output::data(&lines(&view))?,
@@ -48,12 +41,7 @@ fn lines(project: &ProjectView) -> String {
         ("namespace", project.namespace.clone()),
         ("ready", project.ready().to_owned()),
     ];
-    pairs.extend(
-        project
-            .location
-            .clone()
-            .map(|location| ("location", location)),
-    );
+    pairs.extend(project.location.clone().map(|location| ("location", location)));
     if !project.image_pull_secrets.is_empty() {
         pairs.push(("image pull secrets", project.image_pull_secrets.join(", ")));
     }

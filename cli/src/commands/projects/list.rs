@@ -21,26 +21,14 @@ pub(crate) struct ListArgs {
 pub(crate) async fn list(args: ListArgs, global: &Global) -> Outcome {
     let prefix = Settings::load()?.prefix();
     let cluster = Cluster::connect(global).await?;
-    let attempt = Attempt {
-        verb: "list",
-        subject: Subject::Projects,
-    };
-    let found = cluster
-        .projects()
-        .list(&ListParams::default())
-        .await
-        .map_err(|cause| cluster.explain(attempt, cause))?;
-    let projects: Vec<_> = found
-        .items
-        .iter()
-        .map(|project| ProjectView::of(project, &prefix))
-        .collect();
+    let attempt = Attempt { verb: "list", subject: Subject::Projects };
+    let found =
+        cluster.projects().list(&ListParams::default()).await.map_err(|cause| cluster.explain(attempt, cause))?;
+    let projects: Vec<_> = found.items.iter().map(|project| ProjectView::of(project, &prefix)).collect();
     match args.output.output {
         Format::Json => output::json(&projects)?,
         Format::Yaml => output::yaml(&projects)?,
-        Format::Name => projects
-            .iter()
-            .try_for_each(|project| output::data(&project.reference()))?,
+        Format::Name => projects.iter().try_for_each(|project| output::data(&project.reference()))?,
         Format::Table | Format::Wide if projects.is_empty() => output::data("no results")?,
         format => output::data(&listing(&projects, format == Format::Wide))?,
     }
@@ -54,11 +42,7 @@ fn listing(projects: &[ProjectView], wide: bool) -> String {
         heading.extend(["LOCATION", "DETAIL"]);
     }
     let rows = projects.iter().map(|project| {
-        let mut row = vec![
-            project.name.clone(),
-            project.namespace.clone(),
-            project.ready().to_owned(),
-        ];
+        let mut row = vec![project.name.clone(), project.namespace.clone(), project.ready().to_owned()];
         if wide {
             row.extend([&project.location, &project.detail].map(or_dash));
         }

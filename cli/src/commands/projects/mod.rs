@@ -14,17 +14,13 @@ use super::online;
 use crate::args::Global;
 use crate::error::Outcome;
 
-/// The commands.
+/// The commands; each is described where its arguments are.
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Creates a project and its namespace
     Create(create::CreateArgs),
-    /// Shows all projects
     #[command(visible_alias = "ls")]
     List(list::ListArgs),
-    /// Shows one project
     Get(get::GetArgs),
-    /// Deletes a project that holds nothing
     Delete(delete::DeleteArgs),
 }
 
@@ -70,23 +66,15 @@ impl ProjectView {
     fn of(project: &AnkkaProject, prefix: &str) -> Self {
         let name = project.name_any();
         let status = project.status.clone().unwrap_or_default();
-        let reported = status
-            .observed_generation
-            .is_some_and(|observed| Some(observed) >= project.metadata.generation);
+        let reported = status.observed_generation.is_some_and(|observed| Some(observed) >= project.metadata.generation);
         let ready = reported && holds(project, "Ready");
         Self {
-            namespace: status
-                .namespace
-                .unwrap_or_else(|| names::namespace(prefix, &name)),
+            namespace: status.namespace.unwrap_or_else(|| names::namespace(prefix, &name)),
             name,
             ready,
             location: project.spec.location.clone(),
             image_pull_secrets: project.spec.image_pull_secrets.clone(),
-            detail: if reported {
-                status.detail
-            } else {
-                Some("no operator has reported on this project".to_owned())
-            },
+            detail: if reported { status.detail } else { Some("no operator has reported on this project".to_owned()) },
         }
     }
 

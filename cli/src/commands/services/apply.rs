@@ -50,24 +50,13 @@ pub(crate) struct ApplyArgs {
 pub(crate) async fn apply(args: ApplyArgs, global: &Global) -> Outcome {
     let text = args.file.read()?;
     let project = Settings::load()?.selected(global.project.as_deref())?;
-    let context = Context {
-        project: Some(&project.id),
-        installation: None,
-    };
+    let context = Context { project: Some(&project.id), installation: None };
     let descriptor = match descriptor::read(&text, context) {
         Ok(descriptor) => descriptor,
         Err(problems) => return refused(&args.file, &text, &problems, args.output.json()),
     };
     let cluster = Cluster::connect(global).await?;
-    let applied = match cluster
-        .apply(
-            &project,
-            &descriptor.name,
-            &descriptor.service,
-            args.dry_run,
-        )
-        .await
-    {
+    let applied = match cluster.apply(&project, &descriptor.name, &descriptor.service, args.dry_run).await {
         Ok(applied) => applied,
         Err(error) => return denied(&args.file, &text, error, args.output.json()),
     };
@@ -126,9 +115,7 @@ pub(crate) fn refused(file: &Input, text: &[u8], found: &[Located], as_json: boo
     if as_json {
         return Err(Error {
             problems: problems::placed(found),
-            ..Error::new(messages(
-                found.iter().map(|located| located.problem.message.as_str()),
-            ))
+            ..Error::new(messages(found.iter().map(|located| located.problem.message.as_str())))
         });
     }
     output::say(&problems::report(&file.to_string(), text, found));
@@ -140,30 +127,14 @@ fn denied(file: &Input, text: &[u8], error: Error, as_json: bool) -> Outcome {
     if error.problems.is_empty() {
         return Err(error);
     }
-    let Error {
-        message,
-        hint,
-        problems: found,
-    } = error;
+    let Error { message, hint, problems: found } = error;
     let (located, rest) = locate(text, found);
     if as_json {
         let problems = problems::placed(&located).into_iter().chain(rest).collect();
-        return Err(Error {
-            message,
-            hint,
-            problems,
-        });
+        return Err(Error { message, hint, problems });
     }
     output::say(&problems::report(&file.to_string(), text, &located));
-    if rest.is_empty() {
-        Ok(Exit::Failure)
-    } else {
-        Err(Error {
-            message,
-            hint,
-            problems: rest,
-        })
-    }
+    if rest.is_empty() { Ok(Exit::Failure) } else { Err(Error { message, hint, problems: rest }) }
 }
 
 fn messages<'a>(messages: impl Iterator<Item = &'a str>) -> String {

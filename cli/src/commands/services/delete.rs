@@ -40,7 +40,7 @@ pub(crate) struct DeleteArgs {
 
 /// What was deleted and what was not.
 #[derive(Serialize)]
-struct Deleted<'a> {
+struct Deletion<'a> {
     name: &'a str,
     project: &'a str,
     deleted: bool,
@@ -59,10 +59,7 @@ pub(crate) async fn delete(args: DeleteArgs, global: &Global) -> Outcome {
     let project = Settings::load()?.selected(global.project.as_deref())?;
     checked(&args.name)?;
     let cluster = Cluster::connect(global).await?;
-    let attempt = Attempt {
-        verb: "delete",
-        subject: Subject::Service(&args.name, &project),
-    };
+    let attempt = Attempt { verb: "delete", subject: Subject::Service(&args.name, &project) };
     cluster
         .services(&project)
         .delete(&args.name, &DeleteParams::background())
@@ -70,18 +67,8 @@ pub(crate) async fn delete(args: DeleteArgs, global: &Global) -> Outcome {
         .map_err(|cause| cluster.explain(attempt, cause))?;
     let kept = kept(&cluster, &project, &args.name).await;
     match args.output.output {
-        Format::Json => output::json(&Deleted {
-            name: &args.name,
-            project: &project.id,
-            deleted: true,
-            kept,
-        })?,
-        Format::Yaml => output::yaml(&Deleted {
-            name: &args.name,
-            project: &project.id,
-            deleted: true,
-            kept,
-        })?,
+        Format::Json => output::json(&Deletion { name: &args.name, project: &project.id, deleted: true, kept })?,
+        Format::Yaml => output::yaml(&Deletion { name: &args.name, project: &project.id, deleted: true, kept })?,
         Format::Name => output::data(&format!("service/{}", args.name))?,
         Format::Table | Format::Wide => {
             output::data(&format!("service/{} deleted", args.name))?;
@@ -94,9 +81,7 @@ pub(crate) async fn delete(args: DeleteArgs, global: &Global) -> Outcome {
         }
     }
     match args.wait {
-        Some(limit) if !limit.0.is_zero() => {
-            until_gone(&cluster, &project, &args.name, limit).await
-        }
+        Some(limit) if !limit.0.is_zero() => until_gone(&cluster, &project, &args.name, limit).await,
         _ => Ok(Exit::Success),
     }
 }
@@ -108,39 +93,19 @@ async fn kept(cluster: &Cluster, project: &Project, service: &str) -> Vec<Kept> 
     let (database, bucket) = futures::join!(databases.get_opt(service), buckets.get_opt(service));
     let mut kept = Vec::new();
     if let Ok(Some(database)) = database {
-        let name = database
-            .status
-            .and_then(|status| status.database)
-            .unwrap_or_else(|| format!("{}.{service}", project.id));
-        kept.push(Kept {
-            kind: "database",
-            name,
-        });
-        kept.push(Kept {
-            kind: "credential",
-            name: names::database_secret(service),
-        });
+        let name =
+            database.status.and_then(|status| status.database).unwrap_or_else(|| format!("{}.{service}", project.id));
+        kept.push(Kept { kind: "database", name });
+        kept.push(Kept { kind: "credential", name: names::database_secret(service) });
     }
     if let Ok(Some(bucket)) = bucket {
         let garage = bucket.spec.store != "gcs";
-        let name = bucket
-            .status
-            .and_then(|status| status.bucket)
-            .unwrap_or_else(|| names::bucket(&project.id, service));
-        kept.push(Kept {
-            kind: "bucket",
-            name,
-        });
+        let name =
+            bucket.status.and_then(|status| status.bucket).unwrap_or_else(|| names::bucket(&project.id, service));
+        kept.push(Kept { kind: "bucket", name });
         if bucket.spec.credential {
-            let name = if garage {
-                names::storage_secret(service)
-            } else {
-                names::cloud_storage_secret(service)
-            };
-            kept.push(Kept {
-                kind: "credential",
-                name,
-            });
+            let name = if garage { names::storage_secret(service) } else { names::cloud_storage_secret(service) };
+            kept.push(Kept { kind: "credential", name });
         }
     }
     kept
@@ -152,23 +117,12 @@ async fn until_gone(cluster: &Cluster, project: &Project, service: &str, limit: 
     let services = cluster.services(project);
     let pods: Api<Pod> = Api::namespaced(cluster.client(), &project.namespace);
     let instances = ListParams::default().labels(&selector(&project.id, service));
-    let attempt = Attempt {
-        verb: "watch",
-        subject: Subject::Service(service, project),
-    };
+    let attempt = Attempt { verb: "watch", subject: Subject::Service(service, project) };
     let look = async {
         loop {
-            let present = services
-                .get_opt(service)
-                .await
-                .map_err(|cause| cluster.explain(attempt, cause))?
-                .is_some();
-            let left = pods
-                .list_metadata(&instances)
-                .await
-                .map_err(|cause| cluster.explain(attempt, cause))?
-                .items
-                .len();
+            let present = services.get_opt(service).await.map_err(|cause| cluster.explain(attempt, cause))?.is_some();
+            let left =
+                pods.list_metadata(&instances).await.map_err(|cause| cluster.explain(attempt, cause))?.items.len();
             if !present && left == 0 {
                 return Ok(Exit::Success);
             }

@@ -23,15 +23,8 @@ pub(crate) async fn get(args: GetArgs, global: &Global) -> Outcome {
     let project = Settings::load()?.selected(global.project.as_deref())?;
     checked(&args.name)?;
     let cluster = Cluster::connect(global).await?;
-    let attempt = Attempt {
-        verb: "get",
-        subject: Subject::Service(&args.name, &project),
-    };
-    let service = cluster
-        .services(&project)
-        .get(&args.name)
-        .await
-        .map_err(|cause| cluster.explain(attempt, cause))?;
+    let attempt = Attempt { verb: "get", subject: Subject::Service(&args.name, &project) };
+    let service = cluster.services(&project).get(&args.name).await.map_err(|cause| cluster.explain(attempt, cause))?;
     let view = ServiceView::of(&service, &project.id);
     match args.output.output {
         Format::Table => output::data(&view.lines(false))?,

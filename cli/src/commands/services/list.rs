@@ -20,26 +20,17 @@ pub(crate) struct ListArgs {
 pub(crate) async fn list(args: ListArgs, global: &Global) -> Outcome {
     let project = Settings::load()?.selected(global.project.as_deref())?;
     let cluster = Cluster::connect(global).await?;
-    let attempt = Attempt {
-        verb: "list",
-        subject: Subject::Services(&project),
-    };
+    let attempt = Attempt { verb: "list", subject: Subject::Services(&project) };
     let found = cluster
         .services(&project)
         .list(&ListParams::default())
         .await
         .map_err(|cause| cluster.explain(attempt, cause))?;
-    let services: Vec<_> = found
-        .items
-        .iter()
-        .map(|service| ServiceView::of(service, &project.id))
-        .collect();
+    let services: Vec<_> = found.items.iter().map(|service| ServiceView::of(service, &project.id)).collect();
     match args.output.output {
         Format::Json => output::json(&services)?,
         Format::Yaml => output::yaml(&services)?,
-        Format::Name => services
-            .iter()
-            .try_for_each(|service| output::data(&service.reference()))?,
+        Format::Name => services.iter().try_for_each(|service| output::data(&service.reference()))?,
         Format::Table | Format::Wide if services.is_empty() => output::data("no results")?,
         format => output::data(&listing(&services, format == Format::Wide))?,
     }

@@ -14,21 +14,15 @@ use super::online;
 use crate::args::Global;
 use crate::error::{Error, Outcome};
 
-/// The commands.
+/// The commands; each is described where its arguments are.
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Checks a descriptor without a cluster
     Validate(validate::ValidateArgs),
-    /// Prints the Kubernetes resource of a descriptor, for GitOps
     Render(render::RenderArgs),
-    /// Creates or changes a service from a descriptor
     Apply(apply::ApplyArgs),
-    /// Shows one service
     Get(get::GetArgs),
-    /// Shows all services of the project
     #[command(visible_alias = "ls")]
     List(list::ListArgs),
-    /// Deletes a service and keeps its data
     Delete(delete::DeleteArgs),
 }
 
@@ -60,8 +54,7 @@ pub(crate) fn run(command: Command, global: &Global) -> Outcome {
 
 /// Checks the name of a service on the command line by the descriptor's own rule.
 fn checked(name: &str) -> Result<(), Error> {
-    let Err(problems) = ankka_crds::validate(name, &ServiceSpec::default(), Context::default())
-    else {
+    let Err(problems) = ankka_crds::validate(name, &ServiceSpec::default(), Context::default()) else {
         return Ok(());
     };
     problems

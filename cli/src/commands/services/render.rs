@@ -66,10 +66,7 @@ struct Spec<'a> {
 pub(crate) fn render(args: &RenderArgs, global: &Global) -> Outcome {
     let text = args.file.read()?;
     let project = Settings::load()?.selected(global.project.as_deref())?;
-    let context = Context {
-        project: Some(&project.id),
-        installation: None,
-    };
+    let context = Context { project: Some(&project.id), installation: None };
     let descriptor = match descriptor::read(&text, context) {
         Ok(descriptor) => descriptor,
         Err(problems) => return refused(&args.file, &text, &problems, args.json()),
@@ -77,13 +74,8 @@ pub(crate) fn render(args: &RenderArgs, global: &Global) -> Outcome {
     let manifest = Manifest {
         api_version: format!("{GROUP}/{VERSION}"),
         kind: &AnkkaService::kind(&()),
-        metadata: Metadata {
-            name: &descriptor.name,
-            namespace: &project.namespace,
-        },
-        spec: Spec {
-            service: &descriptor.service,
-        },
+        metadata: Metadata { name: &descriptor.name, namespace: &project.namespace },
+        spec: Spec { service: &descriptor.service },
     };
     match args.output {
         Format::Yaml => output::yaml(&manifest)?,

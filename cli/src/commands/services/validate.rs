@@ -54,17 +54,11 @@ pub(crate) fn validate(args: &ValidateArgs, global: &Global) -> Outcome {
         Some(id) if !id.is_empty() => Some(Settings::load()?.project(id)?.id),
         _ => None,
     };
-    let context = Context {
-        project: project.as_deref(),
-        installation: None,
-    };
+    let context = Context { project: project.as_deref(), installation: None };
     let found = descriptor::read(&text, context).err().unwrap_or_default();
     let valid = found.is_empty();
     match args.output {
-        Format::Json => output::compact(&Answer {
-            valid,
-            problems: problems::placed(&found),
-        })?,
+        Format::Json => output::compact(&Answer { valid, problems: problems::placed(&found) })?,
         Format::Text if valid => output::note(&format!("{} is valid", args.file)),
         Format::Text => output::say(&problems::report(&args.file.to_string(), &text, &found)),
     }

@@ -1,0 +1,74 @@
+//! `ankka config`.
+
+use insta::assert_snapshot;
+
+use crate::support::{CART, Home, Ran, assert_schema};
+
+#[test]
+fn a_saved_project_is_used_by_later_commands() {
+    let home = Home::new();
+    home.file("service.json", CART);
+    assert_eq!(
+        home.run(&["config", "set", "project", "shop"]).transcript(),
+        "status: 0\n----- stdout -----\n----- stderr -----\n"
+    );
+    assert_eq!(home.run(&["config", "get", "project"]).stdout, "shop\n");
+    assert!(home.path().join(".ankka/config.json").is_file());
+    home.run(&["config", "set", "namespace-prefix", "acme"]);
+    let ran = home.run(&["services", "render", "-f", "service.json"]);
+    assert!(ran.stdout.contains("namespace: acme-shop"), "{}", ran.transcript());
+    assert_eq!(home.run(&["config", "list"]).stdout, "project           shop\nnamespace-prefix  acme\n");
+    let list = home.run(&["config", "list", "-o", "json"]);
+    assert_eq!(list.json(), serde_json::json!({ "project": "shop", "namespacePrefix": "acme" }));
+    assert_schema("config-list", &list.json());
+}
+
+#[test]
+fn an_empty_value_removes_a_setting() {
+    let home = Home::new();
+    home.run(&["config", "set", "project", "shop"]);
+    home.run(&["config", "set", "project", ""]);
+    assert_snapshot!(home.run(&["config", "get", "project"]).transcript(), @r"
+    status: 1
+    ----- stdout -----
+    ----- stderr -----
+    error: the setting 'project' is not saved
+    hint: save it with: ankka config set project <value>
+    ");
+    assert_eq!(home.run(&["config", "list"]).stdout, "project           (unset)\nnamespace-prefix  (unset)\n");
+}
+
+#[test]
+fn settings_that_cannot_be_used_are_not_saved() {
+    let home = Home::new();
+    let ran = home.run(&["config", "set", "project", "Shop"]);
+    assert_eq!(ran.status, 1);
+    assert_eq!(
+        ran.stderr,
+        "error: project id 'Shop' is invalid: lowercase letters, digits and '-', starting with a letter\n"
+    );
+    let ran = home.run(&["config", "set", "namespace-prefix", "a-prefix-too-long"]);
+    assert_eq!(ran.status, 1);
+    assert!(!home.path().join(".ankka/config.json").exists());
+}
+
+#[test]
+fn another_file_can_be_named_and_what_others_saved_in_it_stays() {
+    let home = Home::new();
+    home.file("settings.json", r#"{"later":{"a":1}}"#);
+    let ran = Ran::of(home.command(&["config", "set", "project", "shop"]).env("ANKKA_CONFIG", "settings.json"));
+    assert_eq!(ran.status, 0, "{}", ran.transcript());
+    let text = std::fs::read_to_string(home.path().join("settings.json")).expect("it is there");
+    let saved: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(saved, serde_json::json!({ "project": "shop", "later": { "a": 1 } }));
+}
+
+#[test]
+fn a_broken_file_is_named() {
+    let home = Home::new();
+    home.file("settings.json", "{");
+    let ran = Ran::of(home.command(&["config", "list"]).env("ANKKA_CONFIG", "settings.json"));
+    assert_eq!(ran.status, 1);
+    assert!(ran.stderr.starts_with("error: failed to read the settings in 'settings.json': "), "{}", ran.stderr);
+    assert!(ran.stderr.ends_with("hint: correct the file or delete it\n"), "{}", ran.stderr);
+}

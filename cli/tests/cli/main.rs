@@ -1,0 +1,15 @@
+//! The command as its users meet it: the binary is run, against nothing or against a fake API server on loopback.
+
+mod apply;
+mod cluster;
+mod config;
+mod delete;
+mod names;
+mod projects;
+mod reference;
+mod render;
+mod show;
+mod support;
+mod validate;
+mod version;
+mod wait;
