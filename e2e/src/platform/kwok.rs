@@ -11,13 +11,10 @@ use serde_json::json;
 use super::{
     addresses::{FAKE_POD_RANGE, KWOK_PORT, NODE},
     layout::Layout,
-    manifests, probe,
+    probe,
     process::Daemon,
 };
 use crate::{tools::KWOK_STAGES, web};
-
-/// Sends the pods of labelled namespaces to these nodes, beside a real one.
-const PLACEMENT: &str = include_str!("../../manifests/fake-nodes.yaml");
 
 /// Label (and taint) of the nodes.
 const FAKE: &str = "e2e.ankka.dev/fake";
@@ -44,12 +41,9 @@ pub(crate) async fn healthy() -> Result<()> {
     web::expect_ok(&format!("http://127.0.0.1:{KWOK_PORT}/healthz")).await
 }
 
-/// Makes `count` nodes named `fake-0`, `fake-1`, …, and what sends pods to them.
+/// Makes `count` nodes named `fake-0`, `fake-1`, …; beside a real one only pods that are sent there are placed on them.
 pub(crate) async fn create_nodes(layout: &Layout, count: usize) -> Result<()> {
     let client = probe::client(layout, &layout.api_url())?;
-    if layout.node {
-        manifests::apply(&client, PLACEMENT).await?;
-    }
     let nodes = Api::<Node>::all(client);
     for index in 0..count {
         let name = format!("fake-{index}");
@@ -79,11 +73,9 @@ pub(crate) async fn nodes_ready(layout: &Layout) -> Result<()> {
     Ok(())
 }
 
-/// Removes the nodes and what sends pods to them. Pods that are still on them are collected by the controller manager.
+/// Removes the nodes. Pods that are still on them are collected by the controller manager.
 pub(crate) async fn delete_nodes(layout: &Layout) -> Result<()> {
-    let client = probe::client(layout, &layout.api_url())?;
-    manifests::delete(&client, PLACEMENT).await?;
-    let nodes = Api::<Node>::all(client);
+    let nodes = Api::<Node>::all(probe::client(layout, &layout.api_url())?);
     let fake = ListParams::default().labels(&format!("{FAKE}=true"));
     nodes.delete_collection(&DeleteParams::default(), &fake).await.context("failed to delete the fake nodes")?;
     Ok(())

@@ -243,7 +243,7 @@ impl Local {
     }
 
     /// Starts kwok and makes `count` fake nodes. Beside a real node, pods of namespaces labelled `e2e.ankka.dev/nodes: fake`
-    /// are placed on them, and no others.
+    /// are placed on them, and no others; those made before the label was set stay where they are.
     ///
     /// # Errors
     /// When kwok does not start or a node is not ready within a minute.
@@ -254,7 +254,7 @@ impl Local {
         self.layout.processes.ready(Component::Kwok.name(), limit, || kwok::nodes_ready(&self.layout)).await
     }
 
-    /// Removes the fake nodes and stops kwok.
+    /// Removes the fake nodes and stops kwok. Delete what runs on them first: nobody is left to say that a pod has ended.
     ///
     /// # Errors
     /// When a node cannot be deleted or kwok does not end.

@@ -1,9 +1,9 @@
-//! Applying and deleting objects written down as YAML.
+//! Applying objects written down as YAML.
 
 use anyhow::{Context, Result, bail};
 use kube::{
     Api, Client, Discovery,
-    api::{DeleteParams, DynamicObject, Patch, PatchParams},
+    api::{DynamicObject, Patch, PatchParams},
     core::GroupVersionKind,
 };
 use serde::Deserialize;
@@ -14,18 +14,6 @@ pub(crate) async fn apply(client: &Client, manifests: &str) -> Result<()> {
         let name = object.metadata.name.clone().unwrap_or_default();
         let how = PatchParams::apply("ankka-local").force();
         api.patch(&name, &how, &Patch::Apply(&object)).await.with_context(|| format!("failed to apply {name}"))?;
-    }
-    Ok(())
-}
-
-/// Deletes every object of `manifests` that is there.
-pub(crate) async fn delete(client: &Client, manifests: &str) -> Result<()> {
-    for (api, object) in objects(client, manifests).await? {
-        let name = object.metadata.name.unwrap_or_default();
-        match api.delete(&name, &DeleteParams::default()).await {
-            Err(kube::Error::Api(status)) if status.is_not_found() => {}
-            result => drop(result.with_context(|| format!("failed to delete {name}"))?),
-        }
     }
     Ok(())
 }
