@@ -122,7 +122,8 @@ fn cases_in(kind: &str) -> Vec<Case> {
     let files = fs::read_dir(&folder).unwrap_or_else(|error| panic!("cannot list {}: {error}", folder.display()));
     files
         .map(|file| file.expect("an entry of the folder can be read").path())
-        .filter(|path| path.to_str().is_some_and(|path| path.ends_with(".json") && !path.ends_with(".expected.json")))
+        .filter(|path| path.extension().is_some_and(|ending| ending == "json"))
+        .filter(|path| !path.to_str().is_some_and(|path| path.ends_with(".expected.json")))
         .map(|path| case(kind, &path))
         .collect()
 }

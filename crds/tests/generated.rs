@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use ankka_crds::corpus::{self, Layer};
-use ankka_crds::{AnkkaService, ServiceSpec};
+use ankka_crds::{AnkkaService, Context, ServiceSpec, descriptor};
 use serde_json::Value;
 
 /// `kubectl apply` copies the whole object into an annotation, which may have this many bytes.
@@ -157,6 +157,34 @@ fn editors_flag_every_invalid_descriptor_but_those_no_schema_can() {
             "invalid/storage-asked-and-supplied",
         ]
     );
+}
+
+#[test]
+fn a_file_may_have_the_fields_of_the_types_and_no_others() {
+    let schema: Value = serde_json::from_str(include_str!("../../docs/service.schema.json")).expect("it is JSON");
+    let objects = [
+        ("Service", r#"{"service":{"zzzzzzzzzzzz":0}}"#),
+        ("EnvEntry", r#"{"service":{"env":[{"zzzzzzzzzzzz":0}]}}"#),
+        ("SecretKeyRef", r#"{"service":{"env":[{"secretKeyRef":{"zzzzzzzzzzzz":0}}]}}"#),
+        ("ResourcesSpec", r#"{"service":{"resources":{"zzzzzzzzzzzz":0}}}"#),
+        ("Autoscaling", r#"{"service":{"resources":{"autoscaling":{"zzzzzzzzzzzz":0}}}}"#),
+    ];
+    assert_eq!(schema["definitions"].as_object().map(serde_json::Map::len), Some(objects.len()));
+    for (definition, text) in objects {
+        let known = schema["definitions"][definition]["properties"].as_object().expect("it has fields");
+        let problems = descriptor::read(text.as_bytes(), Context::default()).expect_err("the field is unknown");
+        let (_, listed) =
+            problems[0].problem.message.split_once("the fields here are ").expect("the fields are listed");
+        let mut listed: Vec<&str> = listed.split(", ").collect();
+        listed.sort_unstable();
+        assert_eq!(listed, known.keys().collect::<Vec<_>>(), "{definition}");
+        for field in known.keys() {
+            let text = text.replace("zzzzzzzzzzzz", field);
+            for located in descriptor::read(text.as_bytes(), Context::default()).expect_err("more is missing") {
+                assert!(!located.problem.message.starts_with("unknown field"), "{definition}: {:?}", located.problem);
+            }
+        }
+    }
 }
 
 fn editor_schema() -> jsonschema::Validator {

@@ -51,7 +51,7 @@ pub(super) fn steps(path: &str) -> Vec<Step> {
             match values.next() {
                 Some(Ok(serde_json::Value::String(name))) => steps.push(Step::Name(name)),
                 Some(Ok(value)) => {
-                    steps.extend(value.as_u64().and_then(|index| index.try_into().ok()).map(Step::Index))
+                    steps.extend(value.as_u64().and_then(|index| index.try_into().ok()).map(Step::Index));
                 }
                 _ => return steps,
             }

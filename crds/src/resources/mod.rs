@@ -4,6 +4,8 @@
 //! exists, because the API server checks the schema before it asks the webhook and would answer in its own words, with
 //! part of the problems. Integers are 64 bits wide for the same reason.
 
+#![expect(clippy::duplicated_attributes, reason = "clippy takes printer columns of one type for repetitions")]
+
 mod bucket;
 mod condition;
 mod database;
