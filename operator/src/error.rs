@@ -106,7 +106,8 @@ mod tests {
 
     #[test]
     fn an_invalid_object_is_described_by_its_fields_never_by_their_values() {
-        let causes = serde_json::json!([{"field": "spec.a", "reason": "FieldValueInvalid", "message": "was \"secret\""}]);
+        let causes =
+            serde_json::json!([{"field": "spec.a", "reason": "FieldValueInvalid", "message": "was \"secret\""}]);
         let error = refused(serde_json::json!({"code": 422, "message": "\"secret\"", "details": {"causes": causes}}));
         let text = error.refusal().expect("a refusal");
         assert!(text.contains("spec.a (FieldValueInvalid)") && !text.contains("secret"), "{text}");

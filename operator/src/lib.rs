@@ -12,6 +12,7 @@ pub mod http;
 pub mod leader;
 pub mod metrics;
 pub mod observe;
+pub mod passes;
 pub mod project;
 pub mod queue;
 pub mod report;

@@ -34,7 +34,12 @@ async fn operate() -> anyhow::Result<()> {
     let config = kube::Config::infer().await.context("failed to find a cluster: neither in one, nor a kubeconfig")?;
     let stop = CancellationToken::new();
     tokio::spawn(cancel_on_signal(stop.clone())?);
-    tracing::info!(version = env!("CARGO_PKG_VERSION"), pod = settings.pod, prefix = settings.desired.prefix, "starting");
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"),
+        pod = settings.pod,
+        prefix = settings.desired.prefix,
+        "starting"
+    );
     run(settings, config, stop).await
 }
 

@@ -81,7 +81,19 @@ impl Default for Metrics {
         registry.register("queue_depth", "Objects that wait for a pass now", queue.clone());
         registry.register("services", "Services known", services.clone());
         registry.register_with_unit("last_pass", "When a pass last finished", Unit::Seconds, last_pass.clone());
-        Self { registry, passes, errors, duration, writes, watch_errors, unreadable, leader, queue, services, last_pass }
+        Self {
+            registry,
+            passes,
+            errors,
+            duration,
+            writes,
+            watch_errors,
+            unreadable,
+            leader,
+            queue,
+            services,
+            last_pass,
+        }
     }
 }
 

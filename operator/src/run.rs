@@ -4,31 +4,27 @@ use std::{sync::Arc, time::Duration};
 
 use anyhow::Context;
 use kube::{Client, Config};
-use tokio::{task::JoinSet, time::Instant};
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    act::Actor,
-    cache::{Cache, Key},
-    error::Error,
+    cache::Cache,
     http::{self, Health},
     leader::Candidate,
-    metrics::{Metrics, Subject},
+    metrics::Metrics,
     observe::Observer,
-    project::Projects,
-    queue::{Next, Queue},
-    report::{self, Events, Statuses},
-    service::Services,
+    passes::{Passes, work},
+    queue::Queue,
+    report,
     settings::Settings,
     tenure::{Tenure, guarded},
-    wire::Wire,
 };
-
-/// How long one pass may take.
-const DEADLINE: Duration = Duration::from_secs(30);
 
 /// How long passes that are under way may go on after a request to stop.
 const DRAIN: Duration = Duration::from_secs(15);
+
+/// How long giving the lease back may take.
+const RESIGN: Duration = Duration::from_secs(5);
 
 /// Runs until `stop` is cancelled, which is a good end, or any essential task ends, which is an error.
 pub async fn run(settings: Settings, mut config: Config, stop: CancellationToken) -> anyhow::Result<()> {
@@ -45,57 +41,55 @@ pub async fn run(settings: Settings, mut config: Config, stop: CancellationToken
 
     let observer = Observer { cache: cache.clone(), queue: queue.clone(), metrics: metrics.clone() };
     let mut synced = observer.start(&client, &mut tasks);
-    let health = Health { metrics: metrics.clone(), queue: queue.clone(), cache: cache.clone(), synced: synced.clone() };
+    let health =
+        Health { metrics: metrics.clone(), queue: queue.clone(), cache: cache.clone(), synced: synced.clone() };
     tasks.spawn(http::serve(settings.listen, health));
-    let (events, notices) = Events::channel();
-    tasks.spawn(report::publish(writer.clone(), settings.pod.clone(), notices));
+    let (passes, notices) = Passes::new(&settings, writer.clone(), &cache, &metrics);
+    tasks.spawn(report::publish(writer, settings.pod.clone(), notices));
+    let passes = Arc::new(passes);
 
-    let wire = Wire { client: writer, metrics: metrics.clone() };
-    let statuses = Statuses { wire: wire.clone(), cache: cache.clone(), events };
-    let actor = Actor { wire: wire.clone(), cache: cache.clone() };
-    let desired = Arc::new(settings.desired);
-    let gateway_namespace = settings.gateway_namespace;
-    let passes = Arc::new(Passes {
-        services: Services { settings: desired.clone(), cache: cache.clone(), actor, statuses: statuses.clone() },
-        projects: Projects { settings: desired.clone(), gateway_namespace, cache: cache.clone(), wire, statuses },
-        metrics: metrics.clone(),
-    });
-
-    let namespace = &desired.own_namespace;
-    let mut candidate = Candidate::stand(&client, namespace, &settings.pod, tenure).await?;
-    let elected = async {
-        if !synced.wait().await {
-            anyhow::bail!("observing the cluster ended");
-        }
-        tracing::info!(services = cache.services(), "caches are warm, standing by");
-        candidate.elected().await
-    };
     tokio::select! {
-        elected = elected => elected?,
+        warm = synced.wait() => anyhow::ensure!(warm, "observing the cluster ended"),
         ended = tasks.join_next() => return Err(end_of(ended)),
-        () = stop.cancelled() => return candidate.resign().await,
+        () = stop.cancelled() => return Ok(()),
     }
-    metrics.leads(true);
-    tracing::info!("leading");
-    for key in cache.keys() {
-        queue.add(key);
-    }
+    tracing::info!(services = cache.services(), "caches are warm, standing by");
+    let mut candidate = Candidate::stand(&client, &settings.desired.own_namespace, &settings.pod, tenure).await?;
     let mut workers = JoinSet::new();
-    for _ in 0..settings.concurrency {
-        workers.spawn(work(queue.clone(), passes.clone(), stop.clone()));
+    let work = async {
+        candidate.elected().await?;
+        tracing::info!("leading");
+        metrics.leads(true);
+        for key in cache.keys() {
+            queue.add(key);
+        }
+        for _ in 0..settings.concurrency {
+            workers.spawn(work(queue.clone(), passes.clone(), stop.clone()));
+        }
+        tokio::select! {
+            ended = next_unless(&mut workers, &stop) => Err(end_of(ended)),
+            lost = candidate.lost() => Err(lost),
+        }
+    };
+    let ended = tokio::select! {
+        ended = work => ended,
+        ended = tasks.join_next() => Err(end_of(ended)),
+        () = stop.cancelled() => Ok(()),
+    };
+    if ended.is_ok() {
+        tracing::info!("stopping: passes that are under way are finished, then the lease is given back");
+        drain(&mut workers).await;
     }
-    tokio::select! {
-        ended = tasks.join_next() => return Err(end_of(ended)),
-        ended = next_unless(&mut workers, &stop) => return Err(end_of(ended)),
-        lost = candidate.lost() => return Err(lost),
-        () = stop.cancelled() => {}
-    }
-    tracing::info!("stopping: passes that are under way are finished, then the lease is given back");
+    metrics.leads(false);
+    let resigned = tokio::time::timeout(RESIGN, candidate.resign()).await;
+    ended.and(resigned.context("the lease could not be given back in time").flatten())
+}
+
+async fn drain(workers: &mut JoinSet<anyhow::Result<()>>) {
     let drained = tokio::time::timeout(DRAIN, async { while workers.join_next().await.is_some() {} }).await;
     if drained.is_err() {
         tracing::warn!("some passes were not finished in time; the next leader repeats them");
     }
-    candidate.resign().await
 }
 
 /// The first worker that ends although nobody asked it to.
@@ -115,50 +109,5 @@ fn end_of(ended: Option<Result<anyhow::Result<()>, tokio::task::JoinError>>) -> 
         Some(Ok(Err(error))) => error.context("an essential task failed"),
         Some(Err(error)) => anyhow::Error::new(error).context("an essential task panicked"),
         Some(Ok(Ok(()))) | None => anyhow::anyhow!("an essential task ended"),
-    }
-}
-
-/// Passes over everything there is.
-struct Passes {
-    services: Services,
-    projects: Projects,
-    metrics: Arc<Metrics>,
-}
-
-async fn work(queue: Arc<Queue<Key>>, passes: Arc<Passes>, stop: CancellationToken) -> anyhow::Result<()> {
-    loop {
-        let key = tokio::select! {
-            key = queue.next() => key,
-            () = stop.cancelled() => return Ok(()),
-        };
-        let next = passes.one(&key).await;
-        queue.done(key, next);
-    }
-}
-
-impl Passes {
-    async fn one(&self, key: &Key) -> Next {
-        let start = Instant::now();
-        let pass = async {
-            match key {
-                Key::Service(id) => self.services.pass(id).await,
-                Key::Project(id) => self.projects.pass(id).await,
-            }
-        };
-        let result = tokio::time::timeout(DEADLINE, pass).await.unwrap_or(Err(Error::Deadline(DEADLINE)));
-        let subject = match key {
-            Key::Service(_) => Subject::Service,
-            Key::Project(_) => Subject::Project,
-        };
-        let took = start.elapsed();
-        self.metrics.passed(subject, took, result.as_ref().err().map(Error::label));
-        result.unwrap_or_else(|error| {
-            let (namespace, name) = match key {
-                Key::Service(id) => (Some(&*id.namespace), &*id.name),
-                Key::Project(id) => (None, &**id),
-            };
-            tracing::warn!(?subject, namespace, name, %error, milliseconds = took.as_millis(), "the pass did not finish, it is tried again");
-            Next::Retry
-        })
     }
 }

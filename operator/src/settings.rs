@@ -44,7 +44,8 @@ impl Settings {
         let mut reader = Reader { variable, refused: Vec::new() };
         let prefix = reader.text("ANKKA_K8S_NAMESPACE_PREFIX", names::DEFAULT_PREFIX);
         if !is_label(&prefix) || prefix.len() > MAX_PREFIX {
-            let allowed = format!("lowercase letters, digits and '-', starting with a letter, at most {MAX_PREFIX} characters");
+            let allowed =
+                format!("lowercase letters, digits and '-', starting with a letter, at most {MAX_PREFIX} characters");
             reader.refuse("ANKKA_K8S_NAMESPACE_PREFIX", &prefix, allowed);
         }
         let own_namespace = reader.text("POD_NAMESPACE", "ankka-system");

@@ -78,13 +78,23 @@ impl Wire {
         self.write::<serde::de::IgnoredAny>("delete", target, request).await.map(drop)
     }
 
-    async fn write<T: DeserializeOwned>(&self, verb: &'static str, target: Target<'_>, request: Built) -> Result<T, Error> {
+    async fn write<T: DeserializeOwned>(
+        &self,
+        verb: &'static str,
+        target: Target<'_>,
+        request: Built,
+    ) -> Result<T, Error> {
         let answer = self.send(verb, target, request).await?;
         self.metrics.wrote(verb, target.kind);
         Ok(answer)
     }
 
-    async fn send<T: DeserializeOwned>(&self, verb: &'static str, target: Target<'_>, request: Built) -> Result<T, Error> {
+    async fn send<T: DeserializeOwned>(
+        &self,
+        verb: &'static str,
+        target: Target<'_>,
+        request: Built,
+    ) -> Result<T, Error> {
         let answer = match request {
             Ok(request) => self.client.request(request).await,
             Err(error) => Err(kube::Error::BuildRequest(error)),

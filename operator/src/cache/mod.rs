@@ -23,12 +23,12 @@ use kube::ResourceExt;
 use tokio::time::Instant;
 
 pub use self::entry::{StoredService, Unreadable};
+pub use self::versioned::{Source, Stream};
 use self::{
     compact::{Sets, StoredChild},
     entry::Entry,
     versioned::{Epochs, Slot, Versioned},
 };
-pub use self::versioned::{Source, Stream};
 
 /// One service.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -136,7 +136,9 @@ impl Cache {
         }
         for (namespace, content) in &mut state.namespaces {
             match stream {
-                Stream::Namespaces if content.seen.drop_older(epoch) => gone.extend(content.keys(namespace, &self.prefix)),
+                Stream::Namespaces if content.seen.drop_older(epoch) => {
+                    gone.extend(content.keys(namespace, &self.prefix))
+                }
                 Stream::Policies if content.policy.drop_older(epoch) => {
                     gone.extend(project_key(namespace, &self.prefix));
                 }

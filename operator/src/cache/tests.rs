@@ -105,9 +105,8 @@ fn only_the_deployment_has_a_workload() {
 #[test]
 fn large_annotations_are_not_kept() {
     let mut service = ankka_crds::AnkkaService::new("cart", ankka_crds::AnkkaServiceSpec::default());
-    service.metadata.annotations = Some(
-        [(ankka_crds::labels::CHANGES.to_owned(), "x".repeat(9000)), ("team".to_owned(), "a".to_owned())].into(),
-    );
+    service.metadata.annotations =
+        Some([(ankka_crds::labels::CHANGES.to_owned(), "x".repeat(9000)), ("team".to_owned(), "a".to_owned())].into());
     let kept = StoredService::new(service).decode().expect("readable");
     assert_eq!(kept.metadata.annotations.expect("some").into_keys().collect::<Vec<_>>(), ["team"]);
 }

@@ -1,0 +1,89 @@
+//! Passes over everything there is, as workers make them.
+
+use std::{sync::Arc, time::Duration};
+
+use kube::Client;
+use tokio::{sync::mpsc, time::Instant};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    act::Actor,
+    cache::{Cache, Key},
+    error::Error,
+    metrics::{Metrics, Subject},
+    project::Projects,
+    queue::{Next, Queue},
+    report::{Events, Notice, Statuses},
+    service::Services,
+    settings::Settings,
+    wire::Wire,
+};
+
+/// How long one pass may take.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// Passes over services and projects.
+pub struct Passes {
+    services: Services,
+    projects: Projects,
+    metrics: Arc<Metrics>,
+}
+
+impl Passes {
+    /// Passes that decide on what is in `cache` and write through `client`, and the events they have to tell.
+    pub fn new(
+        settings: &Settings,
+        client: Client,
+        cache: &Arc<Cache>,
+        metrics: &Arc<Metrics>,
+    ) -> (Self, mpsc::Receiver<Notice>) {
+        let (events, notices) = Events::channel();
+        let wire = Wire { client, metrics: metrics.clone() };
+        let statuses = Statuses { wire: wire.clone(), cache: cache.clone(), events };
+        let actor = Actor { wire: wire.clone(), cache: cache.clone() };
+        let desired = Arc::new(settings.desired.clone());
+        let gateway_namespace = settings.gateway_namespace.clone();
+        let passes = Self {
+            services: Services { settings: desired.clone(), cache: cache.clone(), actor, statuses: statuses.clone() },
+            projects: Projects { settings: desired, gateway_namespace, cache: cache.clone(), wire, statuses },
+            metrics: metrics.clone(),
+        };
+        (passes, notices)
+    }
+
+    /// One pass, with its deadline, counted and, where it did not finish, logged.
+    pub async fn one(&self, key: &Key) -> Next {
+        let start = Instant::now();
+        let pass = async {
+            match key {
+                Key::Service(id) => self.services.pass(id).await,
+                Key::Project(id) => self.projects.pass(id).await,
+            }
+        };
+        let result = tokio::time::timeout(DEADLINE, pass).await.unwrap_or(Err(Error::Deadline(DEADLINE)));
+        let (subject, namespace, name) = match key {
+            Key::Service(id) => (Subject::Service, Some(&*id.namespace), &*id.name),
+            Key::Project(id) => (Subject::Project, None, &**id),
+        };
+        let took = start.elapsed();
+        self.metrics.passed(subject, took, result.as_ref().err().map(Error::label));
+        result.unwrap_or_else(|error| {
+            let milliseconds = took.as_millis();
+            tracing::warn!(?subject, namespace, name, %error, milliseconds, "the pass did not finish, it is tried again");
+            Next::Retry
+        })
+    }
+}
+
+/// Makes one pass after the other until `stop` is cancelled; a pass that is under way is finished.
+pub async fn work(queue: Arc<Queue<Key>>, passes: Arc<Passes>, stop: CancellationToken) -> anyhow::Result<()> {
+    loop {
+        let key = tokio::select! {
+            biased;
+            () = stop.cancelled() => return Ok(()),
+            key = queue.next() => key,
+        };
+        let next = passes.one(&key).await;
+        queue.done(key, next);
+    }
+}

@@ -1,0 +1,429 @@
+//! An API server in memory: enough of one for the operator, with faults on demand.
+//!
+//! Objects are kept by path. UID, resourceVersion, generation, `managedFields`, preconditions, the status subresource,
+//! label selectors, watches and the garbage collector behave as the real ones do; a Deployment is ready at once.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard},
+};
+
+use bytes::Bytes;
+use futures::{StreamExt, channel::mpsc, stream};
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::{BodyExt, StreamBody, combinators::UnsyncBoxBody};
+use kube::{
+    Client,
+    client::Body,
+};
+use serde_json::{Value, json};
+use tower::{BoxError, service_fn};
+
+use crate::fields;
+
+type Answer = Response<UnsyncBoxBody<Bytes, BoxError>>;
+type Refusal = (u16, &'static str);
+
+/// What goes wrong with one write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// The operator dies before the write arrives.
+    CrashBefore,
+    /// The write is carried out and answered; then the operator dies.
+    CrashAfter,
+    /// The write is carried out; the operator dies before it has the answer.
+    CrashWithoutReply,
+    /// The write is carried out, the answer is lost, the operator goes on.
+    ReplyLost,
+    /// The write is refused with this code.
+    Refused(u16),
+    /// No answer ever comes, and nothing is carried out.
+    Silence,
+}
+
+/// A write as it arrived.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Write {
+    pub(crate) verb: &'static str,
+    pub(crate) path: String,
+    /// Whether the API server carried it out.
+    pub(crate) done: bool,
+}
+
+#[derive(Clone, Default)]
+pub(crate) struct Api(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    objects: BTreeMap<String, Value>,
+    version: u64,
+    uids: u64,
+    writes: Vec<Write>,
+    fault: Option<(usize, Fault)>,
+    dead: bool,
+    watches: Vec<Watch>,
+    history: Vec<(u64, String, Option<Value>, Option<Value>)>,
+}
+
+struct Watch {
+    collection: String,
+    selector: Option<(String, String)>,
+    sender: mpsc::UnboundedSender<Bytes>,
+}
+
+impl Api {
+    /// A copy of all objects, without faults, watches and memory of writes.
+    pub(crate) fn copy(&self) -> Self {
+        let state = self.lock();
+        let copy = State {
+            objects: state.objects.clone(),
+            version: state.version,
+            uids: state.uids,
+            ..State::default()
+        };
+        Self(Arc::new(Mutex::new(copy)))
+    }
+
+    /// A client of an operator that has just been started.
+    pub(crate) fn client(&self) -> Client {
+        self.lock().dead = false;
+        let api = self.clone();
+        Client::new(service_fn(move |request| serve(api.clone(), request)), "default")
+    }
+
+    /// From now on, the write of this number (from 0) goes wrong.
+    pub(crate) fn fail(&self, number: usize, fault: Fault) {
+        let mut state = self.lock();
+        state.writes.clear();
+        state.fault = Some((number, fault));
+    }
+
+    /// Whether the operator has died.
+    pub(crate) fn is_dead(&self) -> bool {
+        self.lock().dead
+    }
+
+    /// The writes since the last call.
+    pub(crate) fn writes(&self) -> Vec<Write> {
+        std::mem::take(&mut self.lock().writes)
+    }
+
+    /// Somebody else makes an object.
+    pub(crate) fn put(&self, path: &str, object: Value) {
+        self.lock().create(path, object, "kubectl").expect("the test's own object");
+    }
+
+    /// Somebody else changes an object.
+    pub(crate) fn edit(&self, path: &str, change: impl FnOnce(&mut Value)) {
+        let mut state = self.lock();
+        let mut object = state.objects[path].clone();
+        change(&mut object);
+        state.replace(path, object, "kubectl").expect("the test's own change");
+    }
+
+    /// Somebody else deletes an object; the garbage collector takes what it owns.
+    pub(crate) fn delete(&self, path: &str) {
+        let mut state = self.lock();
+        let uid = state.objects[path]["metadata"]["uid"].clone();
+        state.remove(path);
+        let owned: Vec<String> = state
+            .objects
+            .iter()
+            .filter(|(_, object)| {
+                object["metadata"]["ownerReferences"].as_array().is_some_and(|all| all.iter().any(|owner| owner["uid"] == uid))
+            })
+            .map(|(path, _)| path.clone())
+            .collect();
+        for path in owned {
+            state.remove(&path);
+        }
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Option<Value> {
+        self.lock().objects.get(path).cloned()
+    }
+
+    /// Every object, without what differs from run to run: UIDs, versions, times, and who wrote which field when.
+    pub(crate) fn end_state(&self) -> BTreeMap<String, Value> {
+        let mut objects = self.lock().objects.clone();
+        for object in objects.values_mut() {
+            let metadata = object["metadata"].as_object_mut().expect("metadata");
+            for field in ["uid", "resourceVersion", "managedFields", "creationTimestamp"] {
+                metadata.remove(field);
+            }
+            for condition in object["status"]["conditions"].as_array_mut().into_iter().flatten() {
+                condition["lastTransitionTime"] = Value::Null;
+            }
+        }
+        objects
+    }
+
+    /// The resourceVersion of every object.
+    pub(crate) fn versions(&self) -> BTreeMap<String, Value> {
+        let state = self.lock();
+        let version = |object: &Value| object["metadata"]["resourceVersion"].clone();
+        state.objects.iter().map(|(path, object)| (path.clone(), version(object))).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().expect("no test panics while it holds this")
+    }
+}
+
+async fn serve(api: Api, request: Request<Body>) -> Result<Answer, BoxError> {
+    let (parts, body) = request.into_parts();
+    let body = body.collect().await?.to_bytes();
+    let body: Value = if body.is_empty() { Value::Null } else { serde_json::from_slice(&body)? };
+    let path = parts.uri.path().to_owned();
+    let query: BTreeMap<String, String> = form(parts.uri.query().unwrap_or_default());
+    if parts.method == Method::GET {
+        return read(&api, &path, &query);
+    }
+    let verb = match parts.method {
+        Method::POST => "create",
+        Method::PUT => "update",
+        Method::DELETE => "delete",
+        other => return Err(format!("{other} {path} is not expected").into()),
+    };
+    let fault = {
+        let mut state = api.lock();
+        if state.dead {
+            return Err("the operator is dead".into());
+        }
+        let number = state.writes.len();
+        let target = if verb == "create" { created(&path, &body) } else { path.clone() };
+        state.writes.push(Write { verb, path: target, done: false });
+        state.fault.take_if(|(at, _)| *at == number).map(|(_, fault)| fault)
+    };
+    match fault {
+        Some(Fault::CrashBefore) => {
+            api.lock().dead = true;
+            return Err("connection reset".into());
+        }
+        Some(Fault::Refused(code)) => return Ok(status(code, "Injected")),
+        Some(Fault::Silence) => std::future::pending().await,
+        _ => {}
+    }
+    let result = api.lock().write(verb, &path, body, &query);
+    match fault {
+        Some(Fault::CrashAfter) => api.lock().dead = true,
+        Some(Fault::CrashWithoutReply) => {
+            api.lock().dead = true;
+            return Err("connection reset".into());
+        }
+        Some(Fault::ReplyLost) => return Err("connection reset".into()),
+        _ => {}
+    }
+    Ok(match result {
+        Ok(object) => answer(200, &object),
+        Err((code, reason)) => status(code, reason),
+    })
+}
+
+fn read(api: &Api, path: &str, query: &BTreeMap<String, String>) -> Result<Answer, BoxError> {
+    let mut state = api.lock();
+    if state.dead {
+        return Err("the operator is dead".into());
+    }
+    if let Some(object) = state.objects.get(path) {
+        return Ok(answer(200, object));
+    }
+    let selector = query.get("labelSelector").and_then(|text| text.split_once('=')).map(|(a, b)| (a.to_owned(), b.to_owned()));
+    if query.contains_key("watch") {
+        let since: u64 = query["resourceVersion"].parse()?;
+        let (sender, receiver) = mpsc::unbounded();
+        let watch = Watch { collection: path.to_owned(), selector, sender };
+        for (_, path, old, new) in state.history.iter().filter(|(version, ..)| *version > since) {
+            watch.tell(path, old.as_ref(), new.as_ref());
+        }
+        state.watches.push(watch);
+        let frames = receiver.map(|line| Ok::<_, BoxError>(hyper::body::Frame::data(line)));
+        return Ok(Response::new(StreamBody::new(frames).boxed_unsync()));
+    }
+    if !is_collection(path) {
+        return Ok(status(404, "NotFound"));
+    }
+    let watch = Watch { collection: path.to_owned(), selector, sender: mpsc::unbounded().0 };
+    let items: Vec<&Value> =
+        state.objects.iter().filter(|(path, object)| watch.wants(path, object)).map(|(_, object)| object).collect();
+    Ok(answer(200, &json!({"metadata": {"resourceVersion": state.version.to_string()}, "items": items})))
+}
+
+/// Collections end in a plural; the objects of these tests do not.
+fn is_collection(path: &str) -> bool {
+    let last = path.rsplit('/').next().unwrap_or_default();
+    let parent = path.trim_end_matches(last).trim_end_matches('/');
+    parent.ends_with("/v1") || parent.ends_with("/v1alpha1")
+}
+
+impl Watch {
+    fn wants(&self, path: &str, object: &Value) -> bool {
+        let in_collection = collection_of(path).is_some_and(|collection| collection == self.collection);
+        let labels = &object["metadata"]["labels"];
+        in_collection && self.selector.as_ref().is_none_or(|(key, value)| labels[key] == value.as_str())
+    }
+
+    fn tell(&self, path: &str, old: Option<&Value>, new: Option<&Value>) {
+        let before = old.filter(|object| self.wants(path, object));
+        let after = new.filter(|object| self.wants(path, object));
+        let (kind, object) = match (before, after) {
+            (None, Some(object)) => ("ADDED", object.clone()),
+            (Some(_), Some(object)) => ("MODIFIED", object.clone()),
+            (Some(object), None) => {
+                let mut object = object.clone();
+                if let Some(new) = new {
+                    object["metadata"]["resourceVersion"] = new["metadata"]["resourceVersion"].clone();
+                }
+                ("DELETED", object)
+            }
+            (None, None) => return,
+        };
+        let line = format!("{}\n", json!({"type": kind, "object": object}));
+        let _ = self.sender.unbounded_send(line.into());
+    }
+}
+
+/// The cluster-wide collection an object's path belongs to.
+fn collection_of(path: &str) -> Option<String> {
+    let (parent, _) = path.rsplit_once('/')?;
+    match parent.split_once("/namespaces/") {
+        Some((root, rest)) => Some(format!("{root}/{}", rest.split_once('/')?.1)),
+        None => Some(parent.to_owned()),
+    }
+}
+
+fn created(collection: &str, body: &Value) -> String {
+    format!("{collection}/{}", body["metadata"]["name"].as_str().unwrap_or_default())
+}
+
+impl State {
+    fn write(&mut self, verb: &str, path: &str, body: Value, query: &BTreeMap<String, String>) -> Result<Value, Refusal> {
+        let manager = query.get("fieldManager").map_or("unknown", String::as_str);
+        let result = match verb {
+            "create" => self.create(&created(path, &body), body, manager),
+            "update" => match path.strip_suffix("/status") {
+                Some(path) => self.replace_status(path, &body),
+                None => self.replace(path, body, manager),
+            },
+            _ => {
+                let live = self.objects.get(path).ok_or((404, "NotFound"))?;
+                if live["metadata"]["uid"] == body["preconditions"]["uid"] {
+                    Ok(self.remove(path))
+                } else {
+                    Err((409, "Conflict"))
+                }
+            }
+        };
+        if let Some(write) = self.writes.last_mut() {
+            write.done = result.is_ok();
+        }
+        result
+    }
+
+    fn create(&mut self, path: &str, mut object: Value, manager: &str) -> Result<Value, Refusal> {
+        if self.objects.contains_key(path) {
+            return Err((409, "AlreadyExists"));
+        }
+        if let Some((_, rest)) = path.split_once("/namespaces/")
+            && let Some((namespace, _)) = rest.split_once('/')
+            && !self.objects.contains_key(&format!("/api/v1/namespaces/{namespace}"))
+        {
+            return Err((404, "NotFound"));
+        }
+        self.uids += 1;
+        object["metadata"]["uid"] = format!("00000000-0000-4000-8000-{:012x}", self.uids).into();
+        object["metadata"]["generation"] = 1.into();
+        object["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z".into();
+        fields::record(None, &mut object, manager);
+        Ok(self.store(path, object))
+    }
+
+    fn replace(&mut self, path: &str, mut object: Value, manager: &str) -> Result<Value, Refusal> {
+        let live = self.objects.get(path).ok_or((404, "NotFound"))?.clone();
+        self.check(path, &object)?;
+        for field in ["uid", "generation", "creationTimestamp", "resourceVersion", "managedFields"] {
+            object["metadata"][field] = live["metadata"][field].clone();
+        }
+        match live.get("status") {
+            Some(status) => object["status"] = status.clone(),
+            None => drop(object.as_object_mut().expect("an object").remove("status")),
+        }
+        if object == live {
+            return Ok(live);
+        }
+        if object["spec"] != live["spec"] {
+            let generation = live["metadata"]["generation"].as_i64().unwrap_or_default();
+            object["metadata"]["generation"] = (generation + 1).into();
+        }
+        fields::record(Some(&live), &mut object, manager);
+        Ok(self.store(path, object))
+    }
+
+    fn replace_status(&mut self, path: &str, body: &Value) -> Result<Value, Refusal> {
+        self.check(path, body)?;
+        let mut object = self.objects[path].clone();
+        object["status"] = body["status"].clone();
+        if object == self.objects[path] {
+            return Ok(object);
+        }
+        Ok(self.store(path, object))
+    }
+
+    /// The conditions that a body carries: the object it is about, and the state of it.
+    fn check(&self, path: &str, body: &Value) -> Result<(), Refusal> {
+        let live = &self.objects.get(path).ok_or((404, "NotFound"))?["metadata"];
+        let differs = |field: &str| body["metadata"].get(field).is_some_and(|value| *value != live[field]);
+        if differs("uid") || differs("resourceVersion") { Err((409, "Conflict")) } else { Ok(()) }
+    }
+
+    fn store(&mut self, path: &str, mut object: Value) -> Value {
+        self.version += 1;
+        object["metadata"]["resourceVersion"] = self.version.to_string().into();
+        let old = self.objects.insert(path.to_owned(), object.clone());
+        self.tell(path, old, Some(object.clone()));
+        if path.contains("/deployments/") && object["status"]["observedGeneration"] != object["metadata"]["generation"] {
+            let mut ready = object.clone();
+            let replicas = &object["spec"]["replicas"];
+            ready["status"] = json!({
+                "observedGeneration": object["metadata"]["generation"],
+                "replicas": replicas, "updatedReplicas": replicas, "readyReplicas": replicas,
+                "conditions": [{"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"}],
+            });
+            self.store(path, ready);
+        }
+        object
+    }
+
+    fn remove(&mut self, path: &str) -> Value {
+        self.version += 1;
+        let mut old = self.objects.remove(path).expect("it is there");
+        old["metadata"]["resourceVersion"] = self.version.to_string().into();
+        self.tell(path, Some(old.clone()), None);
+        old
+    }
+
+    fn tell(&mut self, path: &str, old: Option<Value>, new: Option<Value>) {
+        self.watches.retain(|watch| !watch.sender.is_closed());
+        for watch in &self.watches {
+            watch.tell(path, old.as_ref(), new.as_ref());
+        }
+        self.history.push((self.version, path.to_owned(), old, new));
+    }
+}
+
+fn answer(code: u16, object: &Value) -> Answer {
+    let line = Bytes::from(object.to_string());
+    let frames = stream::once(async move { Ok::<_, BoxError>(hyper::body::Frame::data(line)) });
+    let mut response = Response::new(StreamBody::new(frames).boxed_unsync());
+    *response.status_mut() = StatusCode::from_u16(code).expect("a code");
+    response
+}
+
+fn status(code: u16, reason: &str) -> Answer {
+    answer(code, &json!({"kind": "Status", "status": "Failure", "code": code, "reason": reason, "message": reason}))
+}
+
+fn form(query: &str) -> BTreeMap<String, String> {
+    let decode = |text: &str| text.replace("%2F", "/").replace("%3D", "=");
+    query.split('&').filter_map(|pair| pair.split_once('=')).map(|(key, value)| (decode(key), decode(value))).collect()
+}

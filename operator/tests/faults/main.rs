@@ -1,0 +1,7 @@
+//! The operator against an API server in memory: faults at every write, strangers, and what is never written.
+
+mod api;
+mod every_fault;
+mod fields;
+mod operator;
+mod others;

@@ -1,0 +1,197 @@
+//! What others do, and what is never written.
+
+use serde_json::{Value, json};
+
+use crate::{
+    api::{Api, Write},
+    operator::{DEPLOYMENT, NAMESPACE, Operator, PROJECT, SERVICE, cart, in_shop, lifecycle, project, service, shop},
+};
+
+fn touched<'a>(writes: &'a [Write], path: &str) -> Vec<&'a Write> {
+    writes.iter().filter(|write| write.path == path && write.done).collect()
+}
+
+fn detail(api: &Api) -> String {
+    api.get(SERVICE).expect("stored")["status"]["detail"].as_str().unwrap_or_default().to_owned()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_service_takes_one_write_a_child_and_two_of_status() {
+    let api = shop().await;
+    let operator = Operator::start(&api).await;
+    api.put(SERVICE, service("cart"));
+    operator.settle().await;
+    let writes = api.writes();
+    assert!(writes.iter().all(|write| write.done), "{writes:#?}");
+    let (statuses, children): (Vec<_>, Vec<_>) = writes.iter().partition(|write| write.path.ends_with("/status"));
+    assert_eq!(statuses.len(), 2, "{statuses:#?}");
+    assert!(children.iter().all(|write| write.verb == "create"), "{children:#?}");
+    assert_eq!(children.last().map(|write| write.path.as_str()), Some(DEPLOYMENT), "what it needs comes before");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_strangers_object_is_never_touched_and_the_service_recovers_when_it_is_gone() {
+    for stranger in [DEPLOYMENT.to_owned(), in_shop("/api/v1", "services/cart"), in_shop("/api/v1", "configmaps/cart-cluster")] {
+        for labels in [json!({}), json!({"app.kubernetes.io/managed-by": "ankka"})] {
+            let api = shop().await;
+            let name = stranger.rsplit('/').next().expect("a name");
+            let spec = json!({"replicas": 9});
+            let metadata = json!({"name": name, "namespace": "ankka-shop", "labels": labels});
+            api.put(&stranger, json!({"metadata": metadata, "spec": spec}));
+            let before = api.get(&stranger);
+            api.put(SERVICE, service("cart"));
+            let operator = Operator::start(&api).await;
+            operator.settle().await;
+            let writes = api.writes();
+            assert_eq!(touched(&writes, &stranger), Vec::<&Write>::new());
+            assert_eq!(api.get(&stranger), before, "{labels}");
+            assert_eq!(lifecycle(&api), "Failed");
+            assert!(detail(&api).contains(&format!("named '{name}' already exists in 'ankka-shop'")), "{}", detail(&api));
+
+            api.delete(&stranger);
+            operator.settle().await;
+            tokio::time::sleep(std::time::Duration::from_secs(400)).await;
+            operator.settle().await;
+            assert_eq!(lifecycle(&api), "Ready", "{stranger} {labels}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_left_of_a_service_of_before_is_waited_for() {
+    let api = shop().await;
+    let owner = json!({"apiVersion": "ankka.dev/v1alpha1", "kind": "AnkkaService", "name": "cart", "uid": "before", "controller": true});
+    let metadata = json!({
+        "name": "cart", "namespace": "ankka-shop", "ownerReferences": [owner],
+        "labels": {"app.kubernetes.io/managed-by": "ankka"},
+    });
+    api.put(DEPLOYMENT, json!({"metadata": metadata, "spec": {"replicas": 2}}));
+    let before = api.get(DEPLOYMENT);
+    api.put(SERVICE, service("cart"));
+    let operator = Operator::start(&api).await;
+    operator.settle().await;
+    assert_eq!(api.get(DEPLOYMENT), before);
+    assert_eq!(lifecycle(&api), "UpdateInProgress");
+    api.delete(DEPLOYMENT);
+    operator.settle().await;
+    assert_eq!(lifecycle(&api), "Ready");
+    assert_ne!(api.get(DEPLOYMENT).map(|made| made["metadata"]["uid"].clone()), before.map(|old| old["metadata"]["uid"].clone()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_others_change_in_a_child_is_undone_and_what_they_add_beside_it_stays() {
+    let changes: [(&str, fn(&mut Value)); 6] = [
+        (DEPLOYMENT, |object| object["spec"]["replicas"] = 7.into()),
+        (DEPLOYMENT, |object| object["spec"]["template"]["spec"]["hostNetwork"] = true.into()),
+        (DEPLOYMENT, |object| object["metadata"]["labels"] = json!({"app.kubernetes.io/managed-by": "helm"})),
+        ("/api/v1/namespaces/ankka-shop/configmaps/cart-cluster", |object| object["data"]["more"] = "x".into()),
+        ("/api/v1/namespaces/ankka-shop/configmaps/cart-cluster", |object| {
+            object["metadata"].as_object_mut().expect("metadata").remove("labels");
+        }),
+        ("/apis/rbac.authorization.k8s.io/v1/namespaces/ankka-shop/roles/ankka-cart", |object| {
+            object["rules"] = json!([{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]);
+        }),
+    ];
+    let settled = cart().await;
+    for (path, change) in changes {
+        let api = settled.copy();
+        let operator = Operator::start(&api).await;
+        operator.settle().await;
+        let right = api.get(path).expect("made");
+        api.edit(path, |object| {
+            object["metadata"]["annotations"]["other.io/seen"] = "1".into();
+            change(object);
+        });
+        operator.settle().await;
+        let now = api.get(path).expect("still there");
+        for field in ["spec", "data", "rules"] {
+            assert_eq!(now.get(field), right.get(field), "{path}");
+        }
+        assert_eq!(now["metadata"]["labels"], right["metadata"]["labels"], "{path}");
+        assert_eq!(now["metadata"]["annotations"]["other.io/seen"], "1", "{path}");
+        assert_eq!(lifecycle(&api), "Ready");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_that_is_deleted_comes_back() {
+    let api = cart().await;
+    let operator = Operator::start(&api).await;
+    operator.settle().await;
+    let before = api.end_state();
+    for path in api.versions().into_keys().filter(|path| path.ends_with("cart") && path != SERVICE) {
+        api.delete(&path);
+    }
+    operator.settle().await;
+    let after = api.end_state();
+    assert_eq!(after.keys().collect::<Vec<_>>(), before.keys().collect::<Vec<_>>());
+    assert_eq!(lifecycle(&api), "Ready");
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_the_lease_nothing_is_sent() {
+    let api = shop().await;
+    let operator = Operator::start(&api).await;
+    operator.settle().await;
+    operator.lose_lease();
+    api.put(SERVICE, service("cart"));
+    operator.settle().await;
+    assert_eq!(api.writes(), []);
+    assert!(api.get(DEPLOYMENT).is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unreadable_service_says_so_and_stops_nobody() {
+    let api = shop().await;
+    let mut broken = service("cart");
+    broken["spec"]["service"]["port"] = "9000".into();
+    api.put(SERVICE, broken);
+    api.put(&in_shop("/apis/ankka.dev/v1alpha1", "ankkaservices/other"), service("other"));
+    let operator = Operator::start(&api).await;
+    let passes = operator.settle().await;
+    assert!(passes < 30, "no loop: {passes}");
+    assert_eq!(lifecycle(&api), "Failed");
+    assert!(detail(&api).starts_with("the stored service cannot be read"), "{}", detail(&api));
+    assert!(api.get(DEPLOYMENT).is_none());
+    let other = api.get(&in_shop("/apis/ankka.dev/v1alpha1", "ankkaservices/other")).expect("stored");
+    assert_eq!(other["status"]["lifecycle"], "Ready");
+
+    api.writes();
+    Operator::start(&api).await.settle().await;
+    assert_eq!(api.writes(), [], "said once");
+    api.edit(SERVICE, |service| service["spec"]["service"]["port"] = 9000.into());
+    Operator::start(&api).await.settle().await;
+    assert_eq!(lifecycle(&api), "Ready");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_in_a_namespace_that_is_no_projects_fails_until_it_is() {
+    let api = Api::default();
+    api.put(NAMESPACE, json!({"metadata": {"name": "ankka-shop"}}));
+    api.put(SERVICE, service("cart"));
+    let operator = Operator::start(&api).await;
+    operator.settle().await;
+    assert_eq!(lifecycle(&api), "Failed");
+    assert!(detail(&api).contains("is no project's"), "{}", detail(&api));
+
+    api.put(PROJECT, project());
+    operator.settle().await;
+    let said = api.get(PROJECT).expect("stored")["status"]["detail"].clone();
+    assert!(said.as_str().is_some_and(|said| said.contains("ankka.dev/adopt=shop")), "{said}");
+    assert_eq!(lifecycle(&api), "Failed");
+
+    api.edit(NAMESPACE, |namespace| namespace["metadata"]["annotations"] = json!({"ankka.dev/adopt": "shop"}));
+    tokio::time::sleep(std::time::Duration::from_secs(400)).await;
+    operator.settle().await;
+    assert_eq!(lifecycle(&api), "Ready");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_namespace_that_is_being_deleted_is_left_alone() {
+    let api = cart().await;
+    api.edit(NAMESPACE, |namespace| namespace["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into());
+    api.delete(DEPLOYMENT);
+    Operator::start(&api).await.settle().await;
+    let writes = api.writes();
+    assert!(writes.iter().all(|write| write.path == format!("{PROJECT}/status")), "{writes:#?}");
+}
