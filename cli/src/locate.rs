@@ -88,7 +88,7 @@ mod tests {
         assert_eq!(at("name"), Some((1, 10, "\"cart\"")));
         assert_eq!(at("service.env[1].name"), Some((2, 35, "\"ä\"")));
         assert_eq!(at("service.labels[\"a/b\"]"), Some((3, 21, "\"c\"")));
-        assert_eq!(at("service.labels[\"x]\\\"\"]"), Some((3, 33, "1")));
+        assert_eq!(at("service.labels[\"x]\\\"\"]"), Some((3, 34, "1")));
         assert_eq!(at("service.port"), None);
         assert_eq!(at("service.env[7]"), None);
     }

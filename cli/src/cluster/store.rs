@@ -2,7 +2,7 @@
 //!
 //! One request tells which of three things happened, without reading the object first:
 //! * *created*: the server answers 201;
-//! * *unchanged*: the time in our entry of `managedFields` is older than the request (an apply that changes nothing leaves
+//! * *unchanged*: the generation is still the first, or the time in our entry of `managedFields` is older than the request (an apply that changes nothing leaves
 //!   it alone), or the controller has already reported on this generation, which it cannot have done for one just made;
 //! * *configured*: otherwise.
 
@@ -128,6 +128,9 @@ impl Cluster {
 
 /// Whether a request that the server got at `since` or later changed the service.
 fn change(service: &AnkkaService, since: Timestamp) -> Change {
+    if service.metadata.generation == Some(1) {
+        return Change::Unchanged;
+    }
     let reported = service.status.as_ref().and_then(|status| status.observed_generation);
     if reported.is_some() && reported >= service.metadata.generation {
         return Change::Unchanged;
@@ -189,6 +192,12 @@ mod tests {
         assert_eq!(change(&stored("2026-11-30T12:00:08Z", 2, Some(1)), since), Change::Unchanged);
         assert_eq!(change(&stored("2026-11-30T12:00:10Z", 2, Some(1)), since), Change::Configured);
         assert_eq!(change(&stored("2026-11-30T12:00:10Z", 2, None), since), Change::Configured);
+    }
+
+    #[test]
+    fn a_changed_service_is_not_in_its_first_generation() {
+        let since: Timestamp = "2026-11-30T12:00:10Z".parse().expect("is a time");
+        assert_eq!(change(&stored("2026-11-30T12:00:10Z", 1, None), since), Change::Unchanged);
     }
 
     #[test]

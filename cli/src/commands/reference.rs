@@ -45,7 +45,7 @@ fn one(command: &Command, text: &mut String) {
     let mut usage = command.clone();
     let usage = usage.render_usage().to_string();
     let usage = usage.trim_start_matches("Usage: ");
-    write!(text, "\n## `{name}`\n\n{about}\n\n```\n{usage}\n```\n").expect("writing to a String cannot fail");
+    write!(text, "\n## `{name}`\n\n{about}.\n\n```\n{usage}\n```\n").expect("writing to a String cannot fail");
     options(command, false, text);
 }
 

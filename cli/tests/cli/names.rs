@@ -42,7 +42,7 @@ fn scripts_complete_every_command_in_every_shell() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let ran = home.run(&["completion", shell]);
         assert_eq!(ran.status, 0);
-        for word in ["services", "validate", "render", "namespace-prefix", "--kubeconfig"] {
+        for word in ["services", "validate", "render", "--kubeconfig"] {
             assert!(ran.stdout.contains(word.trim_start_matches('-')), "{shell} does not know {word}");
         }
     }
