@@ -151,6 +151,7 @@ impl From<Entry> for AuditEvent {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test ends where it fails")]
 mod tests {
     use std::io::Write;
 

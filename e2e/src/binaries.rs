@@ -30,7 +30,7 @@ impl Binaries {
             build = build.args(["--release"]);
         }
         let build =
-            build.args(PACKAGES.map(|package| format!("--package={package}"))).limit(Duration::from_secs(3600)).text();
+            build.args(PACKAGES.map(|package| format!("--package={package}"))).limit(Duration::from_hours(1)).text();
         let printed =
             step("building the workspace's programs", Some("about 7 minutes the first time, on two cores"), build)
                 .await?;

@@ -92,7 +92,12 @@ impl Platform {
 
     /// A run of any program with `KUBECONFIG` set.
     pub fn run(&self, program: &Path) -> Run {
-        Run::new(program).env("KUBECONFIG", &self.kubeconfig)
+        let run = Run::new(program).env("KUBECONFIG", &self.kubeconfig);
+        match &self.local {
+            // What kubectl remembers of the cluster goes with it.
+            Some(local) => run.env("KUBECACHEDIR", local.paths().state.join("kubectl-cache")),
+            None => run,
+        }
     }
 
     /// The local platform behind it: images, fake nodes.

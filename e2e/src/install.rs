@@ -15,6 +15,7 @@ use sha2::{Digest, Sha256};
 use crate::{
     binaries::Binaries,
     cluster::Platform,
+    digest::hex,
     paths::workspace,
     platform::images::Packing,
     progress::{say, step},
@@ -60,9 +61,10 @@ pub async fn import_images(platform: &Platform, binaries: &Binaries) -> Result<I
         packings.push((target, Packing::of_program(target, binaries.get(program)?).await?));
     }
     let mut digest = Sha256::new();
-    packings.iter().for_each(|(_, packing)| digest.update(packing.digest()));
-    let hex: String = digest.finalize()[..6].iter().map(|byte| format!("{byte:02x}")).collect();
-    let tag = format!("{}-{hex}", env!("CARGO_PKG_VERSION"));
+    for (_, packing) in &packings {
+        digest.update(packing.digest());
+    }
+    let tag = format!("{}-{}", env!("CARGO_PKG_VERSION"), hex(digest, 6));
     for (target, packing) in &packings {
         local.import(packing, &format!("{LOCAL_REGISTRY}/{target}:{tag}")).await?;
     }

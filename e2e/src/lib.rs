@@ -4,6 +4,7 @@
 pub mod audit;
 pub mod binaries;
 pub mod cluster;
+mod digest;
 pub mod install;
 pub mod packages;
 pub mod paths;

@@ -32,7 +32,7 @@ pub async fn install() -> Result<()> {
         );
     }
     let apt = |args: &[&str]| {
-        Run::new("apt-get").args(args).env("DEBIAN_FRONTEND", "noninteractive").limit(Duration::from_secs(900)).text()
+        Run::new("apt-get").args(args).env("DEBIAN_FRONTEND", "noninteractive").limit(Duration::from_mins(15)).text()
     };
     step(&format!("installing packages: {list}"), Some("a minute or two"), async {
         apt(&["update", "-q"]).await?;

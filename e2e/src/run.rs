@@ -28,7 +28,7 @@ impl Run {
         let program = program.as_ref();
         let mut command = tokio::process::Command::new(program);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
-        Self { program: program.to_owned(), command, input: None, limit: Duration::from_secs(60) }
+        Self { program: program.to_owned(), command, input: None, limit: Duration::from_mins(1) }
     }
 
     /// Adds arguments.
@@ -117,7 +117,8 @@ impl Run {
 /// The last lines of `text`, indented.
 pub fn last_lines(text: &str) -> String {
     let lines: Vec<_> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-    lines[lines.len().saturating_sub(LAST_LINES)..].iter().map(|line| format!("    {line}\n")).collect()
+    let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
+    last.iter().flat_map(|line| ["    ", line, "\n"]).collect()
 }
 
 /// Where `program` is found in `PATH` and in the folders of administrators' programs.

@@ -10,6 +10,7 @@ use anyhow::{Context, Result, bail};
 use sha2::{Digest, Sha256};
 
 use crate::{
+    digest::hex,
     paths::{Paths, workspace},
     progress, run,
     run::Run,
@@ -95,17 +96,18 @@ impl Tool {
             digest.update([0]);
         }
         digest.update(format!("{:?} {} {:?} {:?}", self.flags(), self.cgo, self.rename, self.files));
-        let digest = digest.finalize();
-        let hex: String = digest[..8].iter().map(|byte| format!("{byte:02x}")).collect();
-        Ok(cache.join("tools").join(format!("{}-{hex}", self.name)))
+        Ok(cache.join("tools").join(format!("{}-{}", self.name, hex(digest, 8))))
     }
 
     /// Builds into a folder beside the final one, then renames: what is found in the cache is always whole.
     async fn build(&self, folder: &Path) -> Result<()> {
         let parent = folder.parent().context("the folder lies in the cache")?;
         std::fs::create_dir_all(parent).with_context(|| format!("failed to create {}", parent.display()))?;
-        let temporary = tempfile::Builder::new().prefix(self.name).tempdir_in(parent)?;
-        let bin = temporary.path().join("bin");
+        let temporary = parent.join("building"); // nobody else builds: the cache is locked
+        if temporary.exists() {
+            std::fs::remove_dir_all(&temporary).context("failed to remove what an interrupted build left")?;
+        }
+        let bin = temporary.join("bin");
         Run::new("go")
             .args(["build"])
             .args(self.flags())
@@ -113,7 +115,7 @@ impl Tool {
             .dir(&self.module())
             .env("CGO_ENABLED", if self.cgo { "1" } else { "0" })
             .env("GOWORK", "off")
-            .limit(Duration::from_secs(60 * 60))
+            .limit(Duration::from_hours(1))
             .text()
             .await
             .with_context(|| format!("failed to build {} from {}", self.name, self.module().display()))?;
@@ -123,8 +125,7 @@ impl Tool {
         if let Some(files) = &self.files {
             files.copy(&self.module(), &bin).await?;
         }
-        std::fs::rename(temporary.keep(), folder)
-            .with_context(|| format!("failed to put {} in place", folder.display()))
+        std::fs::rename(&temporary, folder).with_context(|| format!("failed to put {} in place", folder.display()))
     }
 }
 

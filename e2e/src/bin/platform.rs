@@ -1,12 +1,12 @@
 //! `cargo platform`: the local platform from the command line.
 
-use std::{io::Write, process::ExitCode};
+use std::{fmt::Write as _, io::Write as _, process::ExitCode};
 
 use ankka_e2e::{
     Platform,
     install::{self, Images},
     paths::Paths,
-    platform::Local,
+    platform::{Health, Local},
     progress::{say, step},
 };
 use anyhow::{Result, bail};
@@ -117,10 +117,11 @@ async fn up(args: UpArgs) -> Result<ExitCode> {
 
 async fn status(local: &Local) -> Result<ExitCode> {
     let health = local.health().await;
-    let mut table = format!("{:<24}  {:>8}  {:<18}  STATE\n", "COMPONENT", "PID", "ADDRESS");
-    for component in &health {
-        let pid = component.pid.map_or_else(|| "-".to_owned(), |pid| pid.to_string());
-        table += &format!("{:<24}  {pid:>8}  {:<18}  {}\n", component.component, component.address, component.state);
+    let width = health.iter().map(|component| component.address.len()).max().unwrap_or_default();
+    let mut table = format!("{:<24}  {:>8}  {:<width$}  STATE\n", "COMPONENT", "PID", "ADDRESS");
+    for Health { component, pid, address, state } in &health {
+        let pid = pid.map_or_else(|| "-".to_owned(), |pid| pid.to_string());
+        writeln!(table, "{component:<24}  {pid:>8}  {address:<width$}  {state}")?;
     }
     print(&table)?;
     Ok(if health.iter().all(|component| component.state == "ok") { ExitCode::SUCCESS } else { ExitCode::FAILURE })

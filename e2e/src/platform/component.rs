@@ -14,15 +14,24 @@ const LIMIT: Duration = Duration::from_secs(90);
 
 /// One program of the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Component {
+pub enum Component {
+    /// etcd; without it nothing is left of the cluster.
     Etcd,
+    /// kube-apiserver.
     ApiServer,
+    /// kube-controller-manager.
     ControllerManager,
+    /// kube-scheduler.
     Scheduler,
+    /// containerd; containers go on running without it.
     Containerd,
+    /// The kubelet of the real node.
     Kubelet,
+    /// kube-proxy; the rules it made stay.
     Proxy,
+    /// CoreDNS.
     Dns,
+    /// kwok, which plays the fake nodes.
     Kwok,
 }
 

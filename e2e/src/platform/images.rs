@@ -11,7 +11,8 @@ use sha2::{Digest, Sha256};
 
 use super::{containerd, layout::Layout};
 use crate::{
-    paths::{self, Paths, workspace},
+    digest::hex,
+    paths::{self, workspace},
     run::Run,
 };
 
@@ -72,8 +73,7 @@ impl Packing {
             digest.update(inside);
             digest.update(std::fs::read(outside).with_context(|| format!("failed to read {}", outside.display()))?);
         }
-        let digest = digest.finalize()[..8].iter().map(|byte| format!("{byte:02x}")).collect();
-        Ok(Self { dockerfile, target: target.to_owned(), files, digest })
+        Ok(Self { dockerfile, target: target.to_owned(), files, digest: hex(digest, 8) })
     }
 
     /// 16 hexadecimal digits that change with anything the image holds.
@@ -99,14 +99,12 @@ pub(crate) async fn import(layout: &Layout, packing: &Packing, reference: &str) 
     let archive =
         layout.paths.cache.join("images").join(&packing.target).join(format!("{plain}-{}.tar", packing.digest));
     if !archive.exists() {
-        build(&layout.paths, packing, reference, &archive)
-            .await
-            .with_context(|| format!("failed to make {reference}"))?;
+        build(layout, packing, reference, &archive).await.with_context(|| format!("failed to make {reference}"))?;
     }
     containerd::ctr(layout)
         .args(["images", "import", "--snapshotter", containerd::snapshotter(&layout.paths.state)])
         .args([&archive])
-        .limit(Duration::from_secs(120))
+        .limit(Duration::from_mins(2))
         .text()
         .await
         .with_context(|| format!("failed to import {reference}"))?;
@@ -114,11 +112,13 @@ pub(crate) async fn import(layout: &Layout, packing: &Packing, reference: &str) 
     Ok(true)
 }
 
-/// Builds with storage of its own that goes with the build; the archive appears whole.
-async fn build(paths: &Paths, packing: &Packing, reference: &str, archive: &Path) -> Result<()> {
+/// Builds with storage of its own that goes with the build, or with the platform; the archive appears whole.
+async fn build(layout: &Layout, packing: &Packing, reference: &str, archive: &Path) -> Result<()> {
     let folder = archive.parent().context("an archive lies in a folder")?;
     std::fs::create_dir_all(folder).with_context(|| format!("failed to create {}", folder.display()))?;
-    let temporary = tempfile::Builder::new().prefix("build-").tempdir_in(&paths.cache)?;
+    let builds = layout.file("builds");
+    std::fs::create_dir_all(&builds)?;
+    let temporary = tempfile::tempdir_in(builds)?;
     let (stage, nothing) = (temporary.path().join("stage"), temporary.path().join("nothing"));
     std::fs::create_dir_all(&nothing)?;
     for (outside, inside) in &packing.files {
@@ -135,9 +135,9 @@ async fn build(paths: &Paths, packing: &Packing, reference: &str, archive: &Path
         Run::new("buildah")
             .args(["--storage-driver", "vfs", "--root", &storage("storage"), "--runroot", &storage("run")])
             .args(args)
-            .limit(Duration::from_secs(180))
+            .limit(Duration::from_mins(3))
     };
-    let unfinished = temporary.path().join("image.tar");
+    let unfinished = archive.with_extension(format!("{}.partial", std::process::id()));
     let (Some(dockerfile), Some(stage), Some(nothing), Some(tar)) =
         (packing.dockerfile.to_str(), stage.to_str(), nothing.to_str(), unfinished.to_str())
     else {

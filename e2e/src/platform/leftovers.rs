@@ -35,6 +35,18 @@ pub(crate) async fn remove(layout: &Layout) -> Result<()> {
     remove_foreign_files(layout, &tasks)
 }
 
+/// Processes of the container with this id.
+pub(crate) fn container_processes(id: &str) -> Vec<i32> {
+    let mut pids: Vec<_> = control_groups(&[PathBuf::from(id)])
+        .iter()
+        .flat_map(|group| processes(group))
+        .map(|process| process.pid)
+        .collect();
+    pids.sort_unstable();
+    pids.dedup();
+    pids
+}
+
 /// Kills what `find` finds until it finds nothing.
 async fn end(find: impl Fn() -> Vec<Identity>, what: &str) -> Result<()> {
     let until = tokio::time::Instant::now() + LIMIT;

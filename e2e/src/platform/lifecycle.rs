@@ -137,10 +137,8 @@ impl Local {
 
         if layout.node {
             step("bridge and routes", None, network::up(layout)).await?;
-            tokio::try_join!(
-                step("control plane", None, self.control_plane()),
-                step("containerd", None, self.containerd())
-            )?;
+            let both = async { tokio::try_join!(self.control_plane(), self.containerd()) };
+            step("control plane and container runtime", None, both).await?;
             step("node", None, self.node()).await
         } else {
             step("control plane", None, self.control_plane()).await?;
@@ -178,7 +176,7 @@ impl Local {
             Component::Kubelet.start(layout).await?;
             layout
                 .processes
-                .ready(Component::Kubelet.name(), Duration::from_secs(60), || kubelet::registered(layout))
+                .ready(Component::Kubelet.name(), Duration::from_mins(1), || kubelet::registered(layout))
                 .await?;
             Component::Proxy.start(layout).await?;
             wait(90, || kubelet::ready(layout)).await
@@ -242,6 +240,28 @@ impl Local {
         images::import(&self.layout, packing, reference).await
     }
 
+    /// Starts one program of the cluster, or leaves it running, and waits until it is ready.
+    ///
+    /// # Errors
+    /// When it is not ready in time, with the last lines it wrote.
+    pub async fn start(&self, component: Component) -> Result<()> {
+        component.start(&self.layout).await
+    }
+
+    /// Stops one program of the cluster, for tests of what happens without it, or of what others cost. `up` starts it again.
+    ///
+    /// # Errors
+    /// When it does not end.
+    pub async fn stop(&self, component: Component) -> Result<()> {
+        component.stop(&self.layout).await
+    }
+
+    /// Ids of a container's processes, to measure or to freeze them. Takes its id as a pod's status has it
+    /// (`containerd://…`); none when it does not run.
+    pub fn processes(&self, container: &str) -> Vec<i32> {
+        leftovers::container_processes(container.trim_start_matches("containerd://"))
+    }
+
     /// Starts kwok and makes `count` fake nodes. Beside a real node, pods of namespaces labelled `e2e.ankka.dev/nodes: fake`
     /// are placed on them, and no others; those made before the label was set stay where they are.
     ///
@@ -250,7 +270,7 @@ impl Local {
     pub async fn start_fake_nodes(&self, count: usize) -> Result<()> {
         Component::Kwok.start(&self.layout).await?;
         kwok::create_nodes(&self.layout, count).await?;
-        let limit = Duration::from_secs(60);
+        let limit = Duration::from_mins(1);
         self.layout.processes.ready(Component::Kwok.name(), limit, || kwok::nodes_ready(&self.layout)).await
     }
 

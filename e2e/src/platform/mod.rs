@@ -21,5 +21,5 @@ mod process;
 mod proxy;
 mod scheduler;
 
-pub use component::Health;
+pub use component::{Component, Health};
 pub use lifecycle::{Local, Lock};

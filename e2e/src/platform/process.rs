@@ -17,7 +17,7 @@ use nix::{
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::{paths, run};
+use crate::{digest::hex, paths, run};
 
 /// How long a program may take to end after SIGTERM before it is killed.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -44,8 +44,7 @@ impl Daemon {
     }
 
     fn digest(&self) -> String {
-        let digest = Sha256::digest(format!("{self:?}"));
-        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+        hex(Sha256::new_with_prefix(format!("{self:?}")), 16)
     }
 }
 
@@ -232,6 +231,7 @@ impl Processes {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test ends where it fails")]
 mod tests {
     use super::*;
 
@@ -252,7 +252,7 @@ mod tests {
         assert!(!first.alive());
         processes.stop("sleep").await.unwrap();
         assert_eq!(processes.running("sleep"), None);
-        assert!(processes.recorded().is_empty());
+        assert!(processes.record("sleep").is_none());
     }
 
     #[tokio::test]
@@ -261,8 +261,8 @@ mod tests {
         let processes = Processes::new(state.path());
         processes.start("sleep", &sleeper("1000")).await.unwrap();
         let real = processes.running("sleep").unwrap();
-        let stale = Identity { started: real.started + 1, ..real.clone() };
-        stale.end().await.unwrap();
+        let impostor = Identity { started: real.started + 1, ..real.clone() };
+        impostor.end().await.unwrap();
         assert!(real.alive(), "a stranger was ended");
         processes.stop("sleep").await.unwrap();
     }
