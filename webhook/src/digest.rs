@@ -63,6 +63,7 @@ fn forget<T>(field: &mut Option<T>, is_default: impl FnOnce(&T) -> bool) {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test ends where it fails")]
 mod tests {
     use serde_json::{from_value, json};
 

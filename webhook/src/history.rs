@@ -182,4 +182,5 @@ fn patch(metadata: &Metadata, wanted: Option<&str>) -> Option<Value> {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test ends where it fails")]
 mod tests;

@@ -64,7 +64,7 @@ fn subject(path: &str, subject: &Subject, problems: &mut Vec<Problem>) {
         }
         None if account => say("namespace", "must be given for a ServiceAccount".to_owned()),
         Some(_) if !account => {
-            say("namespace", format!("is meaningful only for a ServiceAccount, not for a {}", subject.kind))
+            say("namespace", format!("is meaningful only for a ServiceAccount, not for a {}", subject.kind));
         }
         _ => {}
     }
@@ -82,6 +82,7 @@ fn is_object_name(name: &str) -> bool {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test ends where it fails")]
 mod tests {
     use serde_json::{Value, json};
 

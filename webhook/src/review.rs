@@ -145,40 +145,30 @@ pub fn read<S>(body: &[u8]) -> Result<Request<S>, NotAReview>
 where
     S: DeserializeOwned + Default + PartialEq,
 {
-    match serde_json::from_slice::<Envelope<Decoded<S>>>(body) {
-        Ok(review) => finish(
-            review,
-            |decoded| Object { metadata: decoded.metadata, spec: Ok(decoded.spec) },
-            |object, old| match (object, old) {
-                (Some(object), Some(old)) => object.spec == old.spec,
-                _ => false,
-            },
-        ),
-        Err(_) => {
-            let mut review: Envelope<Value> = serde_json::from_slice(body)?;
-            if let Some(request) = &mut review.request {
-                request.object.iter_mut().chain(&mut request.old_object).for_each(drop_nulls);
-            }
-            finish(review, object_of_tree, |object, old| match (object, old) {
-                (Some(object), Some(old)) => object.get("spec") == old.get("spec"),
-                _ => false,
-            })
-        }
+    if let Ok(review) = serde_json::from_slice::<Envelope<Decoded<S>>>(body) {
+        let object = |decoded: Decoded<S>| Object { metadata: decoded.metadata, spec: Ok(decoded.spec) };
+        return request(review, object, |one, other| one.spec == other.spec);
     }
+    let mut review: Envelope<Value> = serde_json::from_slice(body)?;
+    if let Some(request) = &mut review.request {
+        request.object.iter_mut().chain(&mut request.old_object).for_each(drop_nulls);
+    }
+    request(review, object_of_tree, |one, other| one.get("spec") == other.get("spec"))
 }
 
-fn finish<O, S>(
+fn request<O, S>(
     review: Envelope<O>,
     object: impl Fn(O) -> Object<S>,
-    same_spec: impl Fn(Option<&O>, Option<&O>) -> bool,
+    same_spec: impl Fn(&O, &O) -> bool,
 ) -> Result<Request<S>, NotAReview> {
     let request = review.request.ok_or_else(|| NotAReview("it has no `request`".to_owned()))?;
+    let both = request.object.as_ref().zip(request.old_object.as_ref());
     Ok(Request {
+        same_spec: both.is_some_and(|(object, old)| same_spec(object, old)),
         uid: request.uid,
         operation: request.operation,
         sub_resource: request.sub_resource.unwrap_or_default(),
         user: request.user_info.and_then(|user| user.username).unwrap_or_default(),
-        same_spec: same_spec(request.object.as_ref(), request.old_object.as_ref()),
         object: request.object.map(&object),
         old: request.old_object.map(&object),
     })
@@ -260,6 +250,7 @@ struct Response<'a> {
 }
 
 #[derive(Serialize)]
+#[expect(clippy::struct_field_names, reason = "the names of the API")]
 struct Status<'a> {
     status: &'static str,
     code: u16,

@@ -1,13 +1,13 @@
 //! The process: three tasks, and the end of any of them ends it.
 
 use std::{
-    net::{Ipv6Addr, SocketAddr},
+    net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener},
     pin::pin,
     time::Duration,
 };
 
 use anyhow::Context;
-use axum_server::Handle;
+use axum_server::{Handle, accept::NoDelayAcceptor};
 use futures::StreamExt;
 use tokio::{
     signal::unix::{SignalKind, signal},
@@ -15,7 +15,14 @@ use tokio::{
 };
 
 use crate::{
-    certificates::{self, cluster::Real, directory, keeper::Keeper, material::Minter, serving::Serving},
+    certificates::{
+        self,
+        cluster::Real,
+        directory,
+        keeper::{Keeper, Outcome},
+        material::Minter,
+        serving::Serving,
+    },
     server::{self, App},
     settings::Settings,
 };
@@ -24,6 +31,8 @@ use crate::{
 const FINISHING: Duration = Duration::from_secs(10);
 /// The longest time between two passes over the certificates.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// The longest time while something is due soon, or went wrong.
+const SOON: Duration = Duration::from_secs(1);
 /// How long one pass may take.
 const PASS: Duration = Duration::from_secs(20);
 
@@ -55,29 +64,37 @@ pub async fn run(settings: Settings) -> anyhow::Result<()> {
 }
 
 async fn plain(app: App) -> anyhow::Result<()> {
-    let address = SocketAddr::from((Ipv6Addr::UNSPECIFIED, app.settings.health_port));
-    axum_server::bind(address)
+    let listener = listen(app.settings.health_port)?;
+    axum_server::from_tcp(listener)?
         .serve(server::plain(app).into_make_service())
         .await
-        .with_context(|| format!("failed to serve health and metrics on {address}"))?;
+        .context("failed to serve health and metrics")?;
     anyhow::bail!("health and metrics are no longer served")
 }
 
 async fn admission(app: App, serving: Serving, handle: Handle<SocketAddr>) -> anyhow::Result<()> {
     let config = serving.first().await;
-    let address = SocketAddr::from((Ipv6Addr::UNSPECIFIED, app.settings.port));
-    tracing::info!(%address, "serving admission");
-    axum_server::bind_rustls(address, config)
+    let listener = listen(app.settings.port)?;
+    tracing::info!(port = app.settings.port, "serving admission");
+    axum_server::from_tcp_rustls(listener, config)?
+        .map(|tls| tls.acceptor(NoDelayAcceptor::new()))
         .handle(handle)
         .serve(server::admission(app).into_make_service())
         .await
-        .with_context(|| format!("failed to serve admission on {address}"))?;
+        .context("failed to serve admission")?;
     // Ends as asked: the process waits for the connections.
     std::future::pending().await
 }
 
+/// Listens on every address: of both families where the node has IPv6, else of IPv4.
+fn listen(port: u16) -> anyhow::Result<TcpListener> {
+    TcpListener::bind((Ipv6Addr::UNSPECIFIED, port))
+        .or_else(|_| TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)))
+        .with_context(|| format!("failed to listen on port {port}"))
+}
+
 async fn certificate(app: App, serving: Serving) -> anyhow::Result<()> {
-    let report = |outcome: &certificates::keeper::Outcome| {
+    let report = |outcome: &Outcome| {
         app.health.report(outcome, certificates::now());
         app.metrics.passed(Some(outcome));
     };
@@ -98,17 +115,21 @@ async fn certificate(app: App, serving: Serving) -> anyhow::Result<()> {
         let again = match tokio::time::timeout(PASS, keeper.pass(certificates::now())).await {
             Ok(Ok(outcome)) => {
                 report(&outcome);
-                if outcome.wrote { Duration::from_millis(20) } else { pause }
+                match outcome {
+                    Outcome { wrote: true, .. } => Duration::from_millis(20),
+                    Outcome { replacing: true, .. } => pause.min(SOON),
+                    _ => pause,
+                }
             }
             Ok(Err(error)) => {
                 tracing::warn!(%error, "failed to look after the certificate; trying again");
                 app.metrics.passed(None);
-                pause.min(Duration::from_secs(2))
+                pause.min(SOON)
             }
             Err(_) => {
                 tracing::warn!(seconds = PASS.as_secs(), "the API server did not answer in time; trying again");
                 app.metrics.passed(None);
-                pause.min(Duration::from_secs(2))
+                pause.min(SOON)
             }
         };
         tokio::select! {

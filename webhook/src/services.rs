@@ -127,6 +127,7 @@ fn restarted_in_place(old: &AnkkaServiceSpec, new: &AnkkaServiceSpec) -> Option<
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test ends where it fails")]
 mod tests {
     use serde_json::{Value, json};
 

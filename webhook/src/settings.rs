@@ -1,6 +1,6 @@
 //! What the installation sets, from environment variables. A malformed one refuses to start.
 
-use std::{path::PathBuf, str::FromStr};
+use std::{fmt::Display, ops::RangeInclusive, path::PathBuf, str::FromStr};
 
 use tracing_subscriber::EnvFilter;
 
@@ -82,11 +82,11 @@ impl Settings {
         Ok(Self {
             prefix,
             namespace,
-            port: number(&get, "ANKKA_WEBHOOK_PORT", 9443, 1, u16::MAX)?,
-            health_port: number(&get, "ANKKA_WEBHOOK_HEALTH_PORT", 8080, 1, u16::MAX)?,
+            port: number(&get, "ANKKA_WEBHOOK_PORT", 9443, 1..=u16::MAX)?,
+            health_port: number(&get, "ANKKA_WEBHOOK_HEALTH_PORT", 8080, 1..=u16::MAX)?,
             certificate_dir: get("ANKKA_WEBHOOK_CERTIFICATE_DIR").map(PathBuf::from),
             lifetimes: lifetimes(&get)?,
-            drain_seconds: number(&get, "ANKKA_WEBHOOK_DRAIN_SECONDS", 5, 0, 600)?,
+            drain_seconds: number(&get, "ANKKA_WEBHOOK_DRAIN_SECONDS", 5, 0..=600)?,
             benchmark,
         })
     }
@@ -101,9 +101,9 @@ impl Settings {
 fn lifetimes(get: &impl Fn(&str) -> Option<String>) -> Result<Lifetimes, Malformed> {
     const DAY: i64 = 24 * 60 * 60;
     const LONGEST: i64 = 100 * 365 * DAY;
-    let authority = number(get, "ANKKA_WEBHOOK_CA_SECONDS", 365 * DAY, 1, LONGEST)?;
-    let leaf = number(get, "ANKKA_WEBHOOK_LEAF_SECONDS", 30 * DAY, 1, LONGEST)?;
-    let overlap = number(get, "ANKKA_WEBHOOK_OVERLAP_SECONDS", 120, 1, LONGEST)?;
+    let authority = number(get, "ANKKA_WEBHOOK_CA_SECONDS", 365 * DAY, 1..=LONGEST)?;
+    let leaf = number(get, "ANKKA_WEBHOOK_LEAF_SECONDS", 30 * DAY, 1..=LONGEST)?;
+    let overlap = number(get, "ANKKA_WEBHOOK_OVERLAP_SECONDS", 120, 1..=LONGEST)?;
     // An authority is replaced when a third of its life is left: by its end the next one must be trusted and signing.
     if (leaf + overlap).saturating_mul(3) > authority {
         return Err(Malformed {
@@ -122,18 +122,18 @@ fn number<T>(
     get: &impl Fn(&str) -> Option<String>,
     variable: &'static str,
     default: T,
-    least: T,
-    most: T,
+    allowed: RangeInclusive<T>,
 ) -> Result<T, Malformed>
 where
-    T: FromStr + PartialOrd + std::fmt::Display,
+    T: FromStr + PartialOrd + Display,
 {
-    let Some(value) = get(variable) else {
-        return Ok(default);
-    };
+    let Some(value) = get(variable) else { return Ok(default) };
     match value.parse() {
-        Ok(number) if number >= least && number <= most => Ok(number),
-        _ => Err(Malformed { variable, value, allowed: format!("a whole number from {least} to {most}") }),
+        Ok(number) if allowed.contains(&number) => Ok(number),
+        _ => {
+            let allowed = format!("a whole number from {} to {}", allowed.start(), allowed.end());
+            Err(Malformed { variable, value, allowed })
+        }
     }
 }
 
@@ -152,6 +152,7 @@ pub fn log_filter() -> Result<EnvFilter, Malformed> {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test ends where it fails")]
 mod tests {
     use super::*;
 

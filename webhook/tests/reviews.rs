@@ -1,4 +1,5 @@
 //! The endpoints, asked as the API server asks them.
+#![expect(clippy::unwrap_used, reason = "a test ends where it fails")]
 
 use ankka_webhook::{
     Settings,
@@ -32,7 +33,7 @@ async fn send(router: Router, path: &str, body: Vec<u8>) -> (StatusCode, Vec<u8>
 
 /// The `response` to a review of this request.
 async fn ask(path: &str, request: Value) -> Value {
-    let (status, body) = send(admission(app()), path, review(request).to_string().into_bytes()).await;
+    let (status, body) = send(admission(app()), path, review(&request).to_string().into_bytes()).await;
     assert_eq!(status, StatusCode::OK);
     let answer: Value = serde_json::from_slice(&body).unwrap();
     assert_eq!(
@@ -44,7 +45,7 @@ async fn ask(path: &str, request: Value) -> Value {
 }
 
 /// A review with everything the API server puts into one.
-fn review(request: Value) -> Value {
+fn review(request: &Value) -> Value {
     let mut review = json!({
         "kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1",
         "request": {
@@ -181,7 +182,7 @@ async fn a_review_of_seven_megabytes_is_read_and_a_larger_one_is_not() {
         (0..20_000).map(|n| (format!("example.com/{n:040}"), json!("x".repeat(60)))).collect();
     let spec = json!({"service": {"image": "i:1", "labels": labels}});
     let body =
-        review(json!({"operation": "UPDATE", "object": service(&spec), "oldObject": service(&json!({}))})).to_string();
+        review(&json!({"operation": "UPDATE", "object": service(&spec), "oldObject": service(&json!({}))})).to_string();
     assert!(body.len() > 2 * 1024 * 1024);
     let (status, _) = send(admission(app()), "/validate/services", body.into_bytes()).await;
     assert_eq!(status, StatusCode::OK);
@@ -195,7 +196,7 @@ async fn the_endpoint_to_compare_with_allows_everything_and_only_in_a_benchmark(
     assert_eq!(response, json!({"uid": "7f3c", "allowed": true}));
     let usual = App::new(Settings::read(|name| (name == "POD_NAMESPACE").then(|| "ankka-system".to_owned())).unwrap());
     assert_eq!(
-        send(admission(usual), "/allow", review(json!({})).to_string().into_bytes()).await.0,
+        send(admission(usual), "/allow", review(&json!({})).to_string().into_bytes()).await.0,
         StatusCode::NOT_FOUND
     );
 }
@@ -208,7 +209,7 @@ async fn health_and_metrics_are_served_in_the_clear() {
         let status = response.status();
         (status, String::from_utf8(response.into_body().collect().await.unwrap().to_bytes().to_vec()).unwrap())
     };
-    let body = review(json!({"object": service(&json!({}))})).to_string().into_bytes();
+    let body = review(&json!({"object": service(&json!({}))})).to_string().into_bytes();
     send(admission(app.clone()), "/validate/services", body).await;
     assert_eq!(get("/healthz").await.0, StatusCode::OK);
     let (status, reason) = get("/readyz").await;
@@ -258,7 +259,7 @@ fn any_json() -> impl Strategy<Value = Value> {
         ];
         prop_oneof![
             collection::vec(inner.clone(), 0..6).prop_map(Value::from),
-            collection::btree_map(key, inner, 0..6).prop_map(|fields| Value::from_iter(fields)),
+            collection::btree_map(key, inner, 0..6).prop_map(Value::from_iter),
         ]
     })
 }

@@ -1,5 +1,6 @@
 //! Two replicas behind real TLS on loopback, while their leaf and their authority are replaced again and again. Time is
 //! ours: the keepers and the client's idea of the present move together, hundreds of seconds in a few.
+#![expect(clippy::unwrap_used, reason = "a test ends where it fails")]
 
 use std::{
     collections::BTreeSet,
@@ -252,6 +253,8 @@ async fn a_hundred_leaves_and_five_authorities_without_one_failed_review() {
     }
 }
 
+type Edit<'a> = Box<dyn Fn(&mut Data) + 'a>;
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_broken_pair_leaves_the_last_good_one_in_use_and_is_mended() {
     let (cluster, clock, mut replicas) = started().await;
@@ -260,8 +263,8 @@ async fn a_broken_pair_leaves_the_last_good_one_in_use_and_is_mended() {
     let other = Fake::default();
     Replica::start(&other, &clock).await;
     let foreign = other.with(|objects| objects.secret.1.clone());
-    type Edit<'a> = Box<dyn Fn(&mut Data) + 'a>;
-    let edits: [(&str, Edit<'_>); 5] = [
+    let edits: [(&str, Edit<'_>); 6] = [
+        ("an authority without its key", Box::new(|data| drop(data.remove("ca.key")))),
         (
             "a new certificate with the old key",
             Box::new(|data| drop(data.insert("tls.crt".into(), foreign["tls.crt"].clone()))),

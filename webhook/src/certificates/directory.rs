@@ -52,6 +52,7 @@ async fn read(path: &Path) -> std::io::Result<Vec<u8>> {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test ends where it fails")]
 mod tests {
     use super::*;
     use crate::certificates::{material::Minter, now, protocol::Mint};

@@ -57,6 +57,8 @@ pub struct Configuration {
 pub struct Outcome {
     /// Whether something was written: there may be more to do.
     pub wrote: bool,
+    /// Whether an authority is being replaced: the next step is due soon.
+    pub replacing: bool,
     /// Whether a leaf is served whose authority every webhook trusts.
     pub trusted: bool,
     /// When the served leaf expires.
@@ -136,7 +138,11 @@ impl<C: Cluster> Keeper<C> {
     fn load(&mut self, state: &State) -> std::io::Result<()> {
         if let Some(leaf) = state.leaf.as_ref().filter(|leaf| self.leaf.as_ref() != Some(leaf)) {
             self.serving.load(leaf.certificate.as_bytes(), leaf.key.as_bytes())?;
-            tracing::info!(issuer = &leaf.issuer[..16], not_after = leaf.not_after, "serving a new certificate");
+            tracing::info!(
+                issuer = &leaf.issuer[..16],
+                not_after = rfc3339(leaf.not_after),
+                "serving a new certificate"
+            );
             self.leaf = Some(leaf.clone());
         }
         Ok(())
@@ -145,6 +151,7 @@ impl<C: Cluster> Keeper<C> {
     fn outcome(&self, seen: &Seen, state: Option<&State>, wrote: bool) -> Outcome {
         Outcome {
             wrote,
+            replacing: state.is_some_and(|state| state.next.is_some()),
             trusted: self.leaf.as_ref().is_some_and(|leaf| seen.everywhere(&leaf.issuer)),
             leaf_not_after: self.leaf.as_ref().map(|leaf| leaf.not_after),
             authority_not_after: state.and_then(|state| Some(state.current.as_ref()?.not_after)),
@@ -155,6 +162,10 @@ impl<C: Cluster> Keeper<C> {
 fn seen(configurations: &[Configuration]) -> Seen {
     let bundles = configurations.iter().flat_map(|configuration| &configuration.bundles);
     Seen { bundles: bundles.map(|(_, bundle)| material::authorities(bundle)).collect() }
+}
+
+fn rfc3339(moment: Moment) -> String {
+    jiff::Timestamp::from_millisecond(moment).map(|time| time.to_string()).unwrap_or_default()
 }
 
 fn log(before: &State, after: &State) {

@@ -19,6 +19,9 @@ use super::Moment;
 /// Identifies an authority: hex SHA-256 of its certificate.
 pub type Id = String;
 
+/// API servers hear of a change by a watch, within milliseconds; this is ample.
+const HEARD: Moment = 2000;
+
 /// How long things are good for, in milliseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Lifetimes {
@@ -207,10 +210,14 @@ fn begin<M: Mint>(
 /// Takes the next authority one step on, if what the step needs is visible.
 fn advance(state: &mut State, seen: &Seen, now: Moment, lifetimes: &Lifetimes) {
     let Some(next) = &state.next else { return };
+    // An authority that ends within the overlap (the installation asked for shorter lives until now) is not waited for
+    // any longer than the API servers need to hear of the next one.
+    let ending = state.current.as_ref().is_some_and(|current| current.not_after - now <= lifetimes.overlap);
+    let wait = if ending { lifetimes.overlap.min(HEARD) } else { lifetimes.overlap };
     match (seen.everywhere(&next.id), state.next_trusted_at) {
         (false, _) => state.next_trusted_at = None,
         (true, None) => state.next_trusted_at = Some(now),
-        (true, Some(since)) if since + lifetimes.overlap <= now => {
+        (true, Some(since)) if since + wait <= now => {
             let next = state.next.take();
             state.next_trusted_at = None;
             if let Some(former) = std::mem::replace(&mut state.current, next) {
@@ -236,7 +243,8 @@ fn renew<M: Mint>(state: &mut State, now: Moment, lifetimes: &Lifetimes, mint: &
     // A leaf does not outlive its authority; one that could not live longer than the one there is, is not made.
     let not_after = in_seconds(now + lifetimes.leaf).min(current.not_after);
     let good = state.leaf.as_ref().is_some_and(|leaf| {
-        leaf.issuer == current.id && (!is_due(leaf.not_after, now, lifetimes.leaf) || not_after <= leaf.not_after)
+        let better = not_after > leaf.not_after || is_overlong(leaf.not_after, now, lifetimes.leaf);
+        leaf.issuer == current.id && !(better && is_due(leaf.not_after, now, lifetimes.leaf))
     });
     if !good {
         state.leaf = Some(mint.leaf(current, now, not_after)?);
@@ -244,9 +252,16 @@ fn renew<M: Mint>(state: &mut State, now: Moment, lifetimes: &Lifetimes, mint: &
     Ok(())
 }
 
-/// Whether a third of `lifetime` or less is left.
+/// Whether it is time for another one: a third of `lifetime` or less is left, or so much more that it was made when the
+/// installation asked for a longer one.
 fn is_due(not_after: Moment, now: Moment, lifetime: Moment) -> bool {
-    not_after - now <= lifetime / 3
+    let left = not_after - now;
+    left <= lifetime / 3 || is_overlong(not_after, now, lifetime)
+}
+
+/// With room for clocks that differ.
+fn is_overlong(not_after: Moment, now: Moment, lifetime: Moment) -> bool {
+    not_after - now > lifetime + lifetime / 3
 }
 
 /// Certificates know whole seconds.
@@ -255,4 +270,5 @@ fn in_seconds(moment: Moment) -> Moment {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test ends where it fails")]
 mod tests;

@@ -52,8 +52,15 @@ pub fn read(data: &Data, dns_name: &str) -> State {
             .collect(),
         leaf: None,
     };
-    let signers = state.current.iter().chain(state.former.iter().map(|former| &former.authority));
+    // An authority whose key is lost signs no more, and what it signed stays good.
+    let orphan = if state.current.is_none() { material::authority(text("ca.crt")) } else { None };
+    let signers = state.current.iter().chain(state.former.iter().map(|former| &former.authority)).chain(&orphan);
     state.leaf = material::leaf(text("tls.crt"), text("tls.key"), signers, dns_name);
+    if let (Some(authority), Some(leaf)) = (orphan, &state.leaf)
+        && leaf.issuer == authority.id
+    {
+        state.former.push(Former { authority, until: leaf.not_after });
+    }
     state
 }
 

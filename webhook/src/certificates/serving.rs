@@ -31,15 +31,13 @@ impl Serving {
     /// Serves this certificate and key from now on. A broken pair is refused, and the one before stays in use.
     pub fn load(&self, certificate: &[u8], key: &[u8]) -> io::Result<()> {
         let config = server_config(certificate, key)?;
-        self.config.send_if_modified(|current| match current {
-            Some(current) => {
+        self.config.send_if_modified(|current| {
+            if let Some(current) = current {
                 current.reload_from_config(config);
-                false
+                return false;
             }
-            None => {
-                *current = Some(RustlsConfig::from_config(config));
-                true
-            }
+            *current = Some(RustlsConfig::from_config(config));
+            true
         });
         Ok(())
     }

@@ -118,7 +118,9 @@ impl World {
 
     fn settle(&mut self, replicas: &mut [Replica]) {
         for _ in 0..60 {
-            replicas.iter_mut().for_each(|replica| replica.call(self));
+            for replica in replicas.iter_mut() {
+                replica.call(self);
+            }
         }
     }
 }
@@ -176,8 +178,8 @@ proptest! {
             }
         }
         let passed = world.now - began;
-        prop_assert!(world.leaves.len() as i64 >= passed / LIFETIMES.leaf, "{} leaves in {passed} ms", world.leaves.len());
-        prop_assert!(world.authorities.len() as i64 >= passed / LIFETIMES.authority);
+        prop_assert!(world.leaves.len() >= usize::try_from(passed / LIFETIMES.leaf)?, "{} leaves", world.leaves.len());
+        prop_assert!(world.authorities.len() >= usize::try_from(passed / LIFETIMES.authority)?);
         prop_assert!(world.secret.1.former.len() <= 2, "former authorities are dropped");
     }
 }
@@ -281,4 +283,28 @@ fn a_replica_frozen_between_two_calls_and_thawed_much_later_changes_nothing() {
             check(&world, &replicas);
         }
     }
+}
+
+#[test]
+fn what_was_made_for_a_longer_life_than_is_asked_for_now_is_replaced() {
+    let made = stepped(&State::default(), &seen(&[]), 0).expect("a leaf and its authority");
+    let id = made.current.clone().expect("an authority").id;
+    let short = Lifetimes { authority: 9_000, leaf: 2_000, overlap: 1_000 };
+    let Ok(next) = step(&made, &seen(&[&id]), 0, &short, &mut Names(100));
+    let next = next.expect("a shorter life asks for a step");
+    assert_eq!(next.leaf.as_ref().map(|leaf| leaf.not_after), Some(2_000));
+    assert_eq!(next.next.as_ref().map(|next| next.not_after), Some(9_000));
+    let Ok(again) = step(&next, &seen(&[&id]), 0, &short, &mut Names(200));
+    assert_eq!(again, None);
+}
+
+#[test]
+fn an_authority_that_ends_within_the_overlap_is_not_waited_for() {
+    let current = authority("one", 100_000);
+    let next = authority("two", 1_000_000);
+    let state = State { current: Some(current), next: Some(next), next_trusted_at: Some(0), ..State::default() };
+    let long = Lifetimes { authority: 900_000, leaf: 90_000, overlap: 120_000 };
+    let at = |now| step(&state, &seen(&["one", "two"]), now, &long, &mut Names(100)).expect("names never fail");
+    assert_eq!(at(HEARD - 1).and_then(|state| state.current).map(|ca| ca.id).as_deref(), Some("one"));
+    assert_eq!(at(HEARD).and_then(|state| state.current).map(|ca| ca.id).as_deref(), Some("two"));
 }
