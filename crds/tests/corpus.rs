@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ankka_crds::corpus::{self, Case, Layer};
-use ankka_crds::{Context, Located, ServiceSpec, descriptor, validate};
+use ankka_crds::{Context, Located, ServiceSpec, descriptor, names, project, validate};
 use serde_json::Value;
 
 #[test]
@@ -71,6 +71,10 @@ fn each_sentence_of_our_own_is_documented_and_produced() {
     let mut produced: BTreeSet<String> =
         corpus::cases().into_iter().flat_map(|case| case.problems).map(|problem| problem.message).collect();
     produced.insert(too_large());
+    for id in ["", "Shop", "system", &"a".repeat(47)] {
+        let problems = project::validate(id, names::DEFAULT_PREFIX, None).expect_err("the id breaks a rule");
+        produced.extend(problems.into_iter().map(|problem| problem.message));
+    }
     for sentence in &sentences {
         assert!(produced.iter().any(|message| matches(message, sentence)), "no case produces: {sentence}");
     }

@@ -57,17 +57,6 @@ pub fn validate(name: &str, service: &ServiceSpec, context: Context<'_>) -> Resu
         .map_err(|findings| findings.into_iter().map(|finding| finding.problem).collect())
 }
 
-/// What a person should know about a service that keeps every rule; one sentence each.
-pub fn warnings(service: &ValidatedService) -> Vec<String> {
-    if service.instances > 1 && service.instances % 2 == 0 {
-        return vec![format!(
-            "{} instances have no majority when the network splits them evenly, and all stop; use an odd number",
-            service.instances
-        )];
-    }
-    Vec::new()
-}
-
 /// [`validate`], silent about what rests on a field that could not be read. With such fields the verdict is never
 /// `Ok`: an empty list of findings says that the rules found nothing else.
 pub(crate) fn judge(
