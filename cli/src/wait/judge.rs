@@ -48,14 +48,20 @@ pub(crate) fn judge(target: Target, service: &AnkkaService, instances: &[Instanc
     if let Some(why) = current.iter().find_map(|instance| hopeless(instance)) {
         return Verdict::Hopeless(why);
     }
-    if !confirmed {
-        return Verdict::Waiting(format!("no operator has reported on generation {}", target.generation));
+    // What the platform has to say comes before what one instance says.
+    let trouble = if confirmed && status.detail.is_none() { first_trouble(&current) } else { None };
+    Verdict::Waiting(trouble.unwrap_or_else(|| report(target, service)))
+}
+
+/// What the platform says of the generation that is waited for.
+pub(crate) fn report(target: Target, service: &AnkkaService) -> String {
+    let status = service.status.clone().unwrap_or_default();
+    if status.observed_generation < Some(target.generation) {
+        return format!("no operator has reported on generation {}", target.generation);
     }
-    Verdict::Waiting(
-        status.detail.or_else(|| first_trouble(&current)).unwrap_or_else(|| {
-            format!("{} of {} instances are ready", status.ready_instances, status.desired_instances)
-        }),
-    )
+    status
+        .detail
+        .unwrap_or_else(|| format!("{} of {} instances are ready", status.ready_instances, status.desired_instances))
 }
 
 fn first_trouble(instances: &[&Instance]) -> Option<String> {

@@ -16,7 +16,7 @@ use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, ResourceExt};
 
 use instance::Instance;
-use judge::{Target, Verdict, current, judge};
+use judge::{Target, Verdict, current, judge, report};
 use progress::Progress;
 
 use crate::cluster::{Applied, Change, Cluster};
@@ -87,6 +87,7 @@ impl Rollout<'_> {
             Verdict::Waiting(_) => {}
             known => return known,
         }
+        self.show();
         let labels = watcher::Config::default().labels(&selector(&self.project.id, &self.name));
         let mut services = pin!(watcher::watch_object(cluster.services(self.project), &self.name).default_backoff());
         let mut pods = pin!(watcher::watcher(self.pods.clone(), labels).default_backoff());
@@ -171,9 +172,8 @@ impl Rollout<'_> {
     fn show(&mut self) {
         let instances = self.list();
         let mut lines: Vec<_> = instances.iter().map(|instance| (instance.name.clone(), instance.text())).collect();
-        let status = self.service.as_ref().and_then(|service| service.status.clone()).unwrap_or_default();
-        if let Some(detail) = status.detail.filter(|_| status.observed_generation >= Some(self.target.generation)) {
-            lines.push((self.name.clone(), detail));
+        if let Some(service) = &self.service {
+            lines.push((self.name.clone(), report(self.target, service)));
         }
         self.progress.show(lines);
     }
