@@ -140,3 +140,69 @@ fn ended(state: &k8s_openapi::api::core::v1::ContainerStateTerminated) -> String
     let message = state.message.as_deref().map(|message| format!(": {}", message.trim())).unwrap_or_default();
     format!("it ended with exit code {}{why}{message}", state.exit_code)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn instance(status: &Value) -> Instance {
+        let pod = json!({
+            "metadata": { "name": "cart-1", "creationTimestamp": "2026-11-30T12:00:05Z", "labels": { "pod-template-hash": "new" } },
+            "status": status,
+        });
+        Instance::of(&serde_json::from_value(pod).expect("is a pod"))
+    }
+
+    fn container(state: &Value, last: &Value, restarts: i32) -> Instance {
+        instance(&json!({ "containerStatuses": [{
+            "name": "service", "image": "i", "imageID": "", "ready": false, "restartCount": restarts, "state": state, "lastState": last,
+        }] }))
+    }
+
+    #[test]
+    fn an_instance_says_what_it_is_waiting_for() {
+        let ended = json!({ "terminated": { "exitCode": 137, "reason": "OOMKilled" } });
+        let table = [
+            (instance(&json!({})), "starting"),
+            (instance(&json!({ "conditions": [{ "type": "Ready", "status": "True" }] })), "ready"),
+            (
+                instance(
+                    json!({ "conditions": [{ "type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes are available" }] }),
+                ),
+                "Unschedulable: 0/1 nodes are available",
+            ),
+            (container(&json!({ "waiting": { "reason": "ContainerCreating" } }), &json!({}), 0), "starting"),
+            (container(&json!({ "running": {} }), &json!({}), 0), "running; its readiness probe has not passed yet"),
+            (
+                container(&json!({ "waiting": { "reason": "InvalidImageName", "message": "bad" } }), &json!({}), 0),
+                "InvalidImageName: bad",
+            ),
+            (
+                container(
+                    json!({ "waiting": { "reason": "CrashLoopBackOff", "message": "back-off" } }),
+                    ended.clone(),
+                    1,
+                ),
+                "CrashLoopBackOff: it ended with exit code 137 (OOMKilled)",
+            ),
+            (container(&json!({ "running": {} }), &ended, 1), "Restarted: it ended with exit code 137 (OOMKilled)"),
+        ];
+        for (instance, text) in table {
+            assert_eq!(instance.text(), text, "{instance:?}");
+        }
+    }
+
+    #[test]
+    fn crashes_are_counted_while_the_container_lies_down_and_after() {
+        let down = json!({ "terminated": { "exitCode": 1 } });
+        let waiting = json!({ "waiting": { "reason": "CrashLoopBackOff" } });
+        let running = json!({ "running": {} });
+        for (state, restarts, crashes) in
+            [(&running, 0, 0), (&down, 0, 1), (&running, 1, 1), (&waiting, 1, 2), (&waiting, 2, 3), (&running, 3, 3)]
+        {
+            assert_eq!(container(state, &json!({}), restarts).crashes, crashes, "{state} after {restarts} restarts");
+        }
+    }
+}

@@ -92,6 +92,9 @@ fn warnings_of_the_cluster_are_printed() {
     let warning = r#"299 - "minInstances is 2: use an odd number""#;
     let ran = apply(&answering(Reply::created(service("cart", 1, &Value::Null)).with("warning", warning)), &[]);
     assert_eq!(ran.stderr, "warning: minInstances is 2: use an odd number\n");
+    let fake = answering(Reply::created(service("cart", 1, &Value::Null)).with("warning", warning));
+    let ran = apply(&fake, &["-o", "json"]);
+    assert_eq!(ran.error(), json!({ "warning": "minInstances is 2: use an odd number" }));
 }
 
 fn denial() -> Reply {

@@ -64,10 +64,25 @@ fn one_request_is_enough() {
 
 #[test]
 fn an_empty_list_says_so() {
-    let (home, fake) = (Home::new(), holding(Vec::new()));
-    assert_eq!(home.run_with(&fake, &["services", "list"]).stdout, "no results\n");
-    assert_eq!(home.run_with(&fake, &["services", "list", "-o", "json"]).stdout, "[]\n");
-    assert_eq!(home.run_with(&fake, &["services", "list", "-o", "name"]).stdout, "");
+    let empty = |namespace: fn() -> Reply| {
+        Fake::start(move |request| match request.path.as_str() {
+            SERVICES => Reply::list(&[]),
+            "/api/v1/namespaces/ankka-shop" => namespace(),
+            path => panic!("nobody should ask for {path}"),
+        })
+    };
+    let there = || Reply::ok(json!({ "metadata": { "name": "ankka-shop" } }));
+    let hidden = || Reply::status(403, "Forbidden", "namespaces is forbidden", &json!({ "kind": "namespaces" }));
+    for namespace in [there, hidden] {
+        let (home, fake) = (Home::new(), empty(namespace));
+        assert_eq!(home.run_with(&fake, &["services", "list"]).stdout, "no results\n");
+        assert_eq!(home.run_with(&fake, &["services", "list", "-o", "json"]).stdout, "[]\n");
+        assert_eq!(home.run_with(&fake, &["services", "list", "-o", "name"]).stdout, "");
+    }
+    let absent = || Reply::status(404, "NotFound", "not found", &json!({ "kind": "namespaces" }));
+    let ran = Home::new().run_with(&empty(absent), &["services", "list"]);
+    assert_eq!(ran.status, 1);
+    assert!(ran.stderr.starts_with("error: project 'shop' not found"), "{}", ran.stderr);
 }
 
 #[test]
