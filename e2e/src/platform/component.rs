@@ -125,8 +125,9 @@ impl Component {
         layout.processes.ready(self.name(), LIMIT, || self.healthy(layout)).await
     }
 
-    pub(crate) async fn stop(self, layout: &Layout) -> Result<()> {
-        layout.processes.stop(self.name()).await
+    /// Ends it, by force if it has not ended after `patience`.
+    pub(crate) async fn stop(self, layout: &Layout, patience: Duration) -> Result<()> {
+        layout.processes.stop(self.name(), patience).await
     }
 
     pub(crate) fn runs(self, layout: &Layout) -> bool {

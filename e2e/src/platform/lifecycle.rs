@@ -15,12 +15,16 @@ use super::{
     images::{self, Packing},
     kubelet, kwok,
     layout::Layout,
-    leftovers, manifests, network, pki, probe, process,
+    leftovers, manifests, network, pki, probe,
+    process::{self, PATIENCE},
 };
 use crate::{packages, paths::Paths, progress::step, tools::Tools};
 
 /// What the platform puts into its own cluster.
 const MANIFESTS: &str = include_str!("../../manifests/cluster.yaml");
+
+/// How long a component may take to end when nothing of it is kept. An API server would wait for those who watch.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Fake nodes where there is no real one.
 const FAKE_NODES: usize = 3;
@@ -171,15 +175,12 @@ impl Local {
 
     async fn node(&self) -> Result<()> {
         let layout = &self.layout;
-        let wait = |limit, check| layout.processes.ready(Component::Kubelet.name(), Duration::from_secs(limit), check);
+        let (kubelet, limit) = (Component::Kubelet.name(), Duration::from_mins(1));
         let node = async {
             Component::Kubelet.start(layout).await?;
-            layout
-                .processes
-                .ready(Component::Kubelet.name(), Duration::from_mins(1), || kubelet::registered(layout))
-                .await?;
+            layout.processes.ready(kubelet, limit, || kubelet::registered(layout)).await?;
             Component::Proxy.start(layout).await?;
-            wait(90, || kubelet::ready(layout)).await
+            layout.processes.ready(kubelet, limit, || kubelet::ready(layout)).await
         };
         tokio::try_join!(node, Component::Dns.start(layout))?;
         Ok(())
@@ -205,7 +206,7 @@ impl Local {
             &[Component::ControllerManager, Component::Containerd, Component::ApiServer],
             &[Component::Etcd],
         ] {
-            results.extend(join_all(group.iter().map(|component| component.stop(layout))).await);
+            results.extend(join_all(group.iter().map(|component| component.stop(layout, LAST_WORDS))).await);
         }
         results.into_iter().collect::<Result<Vec<_>>>()?;
         if layout.node {
@@ -253,7 +254,7 @@ impl Local {
     /// # Errors
     /// When it does not end.
     pub async fn stop(&self, component: Component) -> Result<()> {
-        component.stop(&self.layout).await
+        component.stop(&self.layout, PATIENCE).await
     }
 
     /// Ids of a container's processes, to measure or to freeze them. Takes its id as a pod's status has it
@@ -280,6 +281,6 @@ impl Local {
     /// When a node cannot be deleted or kwok does not end.
     pub async fn stop_fake_nodes(&self) -> Result<()> {
         kwok::delete_nodes(&self.layout).await?;
-        Component::Kwok.stop(&self.layout).await
+        Component::Kwok.stop(&self.layout, PATIENCE).await
     }
 }

@@ -20,7 +20,7 @@ use sha2::{Digest, Sha256};
 use crate::{digest::hex, paths, run};
 
 /// How long a program may take to end after SIGTERM before it is killed.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(50);
 
 /// A program to keep running.
@@ -96,10 +96,10 @@ impl Identity {
         true
     }
 
-    /// Asks the process to end, and kills it when it does not.
-    pub(crate) async fn end(&self) -> Result<()> {
+    /// Asks the process to end, and kills it when it has not after `patience`.
+    pub(crate) async fn end(&self, patience: Duration) -> Result<()> {
         self.signal(Signal::SIGTERM)?;
-        if self.ended(PATIENCE).await {
+        if self.ended(patience).await {
             return Ok(());
         }
         self.signal(Signal::SIGKILL)?;
@@ -159,7 +159,7 @@ impl Processes {
             if record.configuration == configuration {
                 return Ok(());
             }
-            record.identity.end().await?;
+            record.identity.end(PATIENCE).await?;
         }
         for (path, content) in &daemon.files {
             paths::write(path, content)?;
@@ -188,9 +188,9 @@ impl Processes {
     }
 
     /// Ends the program of this name if it runs, and forgets it.
-    pub(crate) async fn stop(&self, name: &str) -> Result<()> {
+    pub(crate) async fn stop(&self, name: &str, patience: Duration) -> Result<()> {
         if let Some(record) = self.record(name) {
-            record.identity.end().await.with_context(|| format!("failed to stop {name}"))?;
+            record.identity.end(patience).await.with_context(|| format!("failed to stop {name}"))?;
         }
         match std::fs::remove_file(self.records.join(format!("{name}.json"))) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -250,7 +250,7 @@ mod tests {
         processes.start("sleep", &sleeper("1001")).await.unwrap();
         assert_ne!(processes.running("sleep").unwrap(), first);
         assert!(!first.alive());
-        processes.stop("sleep").await.unwrap();
+        processes.stop("sleep", PATIENCE).await.unwrap();
         assert_eq!(processes.running("sleep"), None);
         assert!(processes.record("sleep").is_none());
     }
@@ -262,9 +262,9 @@ mod tests {
         processes.start("sleep", &sleeper("1000")).await.unwrap();
         let real = processes.running("sleep").unwrap();
         let impostor = Identity { started: real.started + 1, ..real.clone() };
-        impostor.end().await.unwrap();
+        impostor.end(PATIENCE).await.unwrap();
         assert!(real.alive(), "a stranger was ended");
-        processes.stop("sleep").await.unwrap();
+        processes.stop("sleep", PATIENCE).await.unwrap();
     }
 
     #[tokio::test]
