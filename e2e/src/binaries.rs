@@ -10,27 +10,31 @@ use anyhow::{Context, Result};
 
 use crate::{paths::workspace, progress::step, run::Run};
 
-/// Packages whose programs run on the platform, and the command line.
-const PACKAGES: [&str; 5] =
-    ["ankka-operator", "ankka-webhook", "ankka-cli", "ankka-example-cart", "ankka-example-sidecar"];
+/// The package of the command line.
+pub const CLI: &[&str] = &["ankka-cli"];
+/// The packages whose programs run on the platform, and the command line.
+pub const ALL: &[&str] =
+    &["ankka-operator", "ankka-webhook", "ankka-cli", "ankka-example-cart", "ankka-example-sidecar"];
 
 /// Built programs by name.
 #[derive(Clone, Debug)]
 pub struct Binaries(BTreeMap<String, PathBuf>);
 
 impl Binaries {
-    /// Builds what is not up to date.
+    /// Builds what is not up to date of these packages.
     ///
     /// # Errors
     /// When cargo fails, with the last lines it printed.
-    pub async fn build() -> Result<Self> {
+    pub async fn build(packages: &[&str]) -> Result<Self> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut build = Run::new(cargo).args(["build", "--message-format=json-render-diagnostics"]).dir(workspace());
         if !cfg!(debug_assertions) {
             build = build.args(["--release"]);
         }
-        let build =
-            build.args(PACKAGES.map(|package| format!("--package={package}"))).limit(Duration::from_hours(1)).text();
+        let build = build
+            .args(packages.iter().map(|package| format!("--package={package}")))
+            .limit(Duration::from_hours(1))
+            .text();
         let printed =
             step("building the workspace's programs", Some("about 7 minutes the first time, on two cores"), build)
                 .await?;

@@ -13,7 +13,7 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use crate::{
-    binaries::Binaries,
+    binaries::{self, Binaries},
     cluster::Platform,
     digest::hex,
     paths::workspace,
@@ -200,13 +200,13 @@ pub async fn ask_example(platform: &Platform) -> Result<String> {
 /// # Errors
 /// Those of the steps.
 pub async fn everything(platform: &Platform, images: Option<Images>) -> Result<String> {
-    let binaries = Binaries::build().await?;
-    let images = match (images, platform.require_local()) {
-        (Some(images), _) => images,
+    let (images, binaries) = match (images, platform.require_local()) {
+        (Some(images), _) => (images, Binaries::build(binaries::CLI).await?),
         (None, Ok(local)) => {
+            let binaries = Binaries::build(binaries::ALL).await?;
             local.link("ankka", binaries.get("ankka")?)?;
             local.link("kubectl-ankka", binaries.get("ankka")?)?;
-            step("images", None, import_images(platform, &binaries)).await?
+            (step("images", None, import_images(platform, &binaries)).await?, binaries)
         }
         (None, Err(_)) => bail!("the cluster has to be able to pull the images: say from where with --registry"),
     };
