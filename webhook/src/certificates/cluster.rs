@@ -163,7 +163,7 @@ impl Cluster for Real {
     async fn configurations(&self) -> Result<Vec<Configuration>, Failed> {
         let validating = self.validating.get(CONFIGURATION);
         let mutating = self.mutating.get(CONFIGURATION);
-        let read = |kind: &'static str| failed("read", kind, CONFIGURATION);
+        let read = |kind: &'static str| failed("read the chart's", kind, CONFIGURATION);
         Ok(vec![
             configuration(&validating.await.map_err(read(ValidatingWebhookConfiguration::KIND))?),
             configuration(&mutating.await.map_err(read(MutatingWebhookConfiguration::KIND))?),
@@ -171,7 +171,7 @@ impl Cluster for Real {
     }
 
     async fn secret(&self) -> Result<Stored, Failed> {
-        let secret = self.secrets.get(SECRET).await.map_err(failed("read", "Secret", SECRET))?;
+        let secret = self.secrets.get(SECRET).await.map_err(failed("read", "the chart's Secret", SECRET))?;
         Ok(Stored {
             version: secret.metadata.resource_version.clone().unwrap_or_default(),
             data: secret.data.clone().unwrap_or_default(),
