@@ -56,6 +56,7 @@ pub(crate) fn data(text: &str) -> io::Result<()> {
 /// Prints data for programs.
 pub(crate) fn json(value: &impl Serialize) -> Result<(), Error> {
     let text = serde_json::to_string_pretty(value)
+        .map(yaml::safe)
         .map_err(|cause| Error::new(format!("failed to write the result as JSON: {cause}")))?;
     Ok(data(&text)?)
 }

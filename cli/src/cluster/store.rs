@@ -18,6 +18,7 @@ use super::{Attempt, Cluster, Subject, explain};
 use crate::error::Error;
 use crate::output;
 use crate::settings::Project;
+use crate::show::yaml;
 
 /// A service as stored, and how it got there.
 pub(crate) struct Applied {
@@ -99,8 +100,9 @@ impl Cluster {
         let request = Request::new(AnkkaService::url_path(&(), Some(&project.namespace)))
             .patch(name, params, &Patch::Apply(body))
             .map_err(|cause| failed(kube::Error::BuildRequest(cause)))?;
+        let text = yaml::safe(body.to_string());
         let sent = Timestamp::now();
-        let response = self.client.send(request.map(Body::from)).await.map_err(failed)?;
+        let response = self.client.send(request.map(|_| Body::from(text.into_bytes()))).await.map_err(failed)?;
         let took = Timestamp::now().duration_since(sent);
         let (head, body) = response.into_parts();
         let text = body.collect_bytes().await.map_err(failed)?;

@@ -100,14 +100,31 @@ fn quoted(text: &str) -> String {
             '\n' => quoted.push_str("\\n"),
             '\t' => quoted.push_str("\\t"),
             '\r' => quoted.push_str("\\r"),
-            // Not printable in YAML, or a line break to some readers.
-            '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}' => escape(each, &mut quoted),
-            each if each.is_control() => escape(each, &mut quoted),
+            each if unsafe_in_yaml(each) => escape(each, &mut quoted),
             each => quoted.push(each),
         }
     }
     quoted.push('"');
     quoted
+}
+
+/// The same JSON, written so that a YAML reader takes it as the same: the API server reads an apply as YAML, and so do
+/// Kubernetes' tools read files. Some characters that stand for themselves in JSON are refused there, dropped, or end a line.
+pub(crate) fn safe(json: String) -> String {
+    if !json.contains(unsafe_in_yaml) {
+        return json;
+    }
+    // Outside of strings JSON has none of them but line breaks.
+    let mut safe = String::with_capacity(json.len());
+    for each in json.chars() {
+        if each != '\n' && unsafe_in_yaml(each) { escape(each, &mut safe) } else { safe.push(each) }
+    }
+    safe
+}
+
+/// Whether a character is not printable in YAML, or a line break to some readers.
+fn unsafe_in_yaml(character: char) -> bool {
+    matches!(character, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}') || character.is_control()
 }
 
 fn escape(character: char, text: &mut String) {
@@ -146,6 +163,14 @@ mod tests {
             super::text(&json!({ "list": texts, "map": { "a/b": "c" }, "none": [], "empty": {} })).expect("writes");
         let read: serde_json::Value = serde_yaml_ng::from_str(&written).expect("reads");
         assert_eq!(read, json!({ "list": texts, "map": { "a/b": "c" }, "none": [], "empty": {} }));
+    }
+
+    #[test]
+    fn json_for_a_yaml_reader_is_still_the_same_json() {
+        let value = json!({ "value": "\u{7f}\u{85}\u{9f}\u{2028}\u{feff}ä🦀\n" });
+        let text = super::safe(value.to_string());
+        assert_eq!(text, r#"{"value":"\u007f\u0085\u009f\u2028\ufeffä🦀\n"}"#);
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).expect("reads"), value);
     }
 
     #[test]

@@ -169,7 +169,7 @@ mod tests {
             (instance(&json!({ "conditions": [{ "type": "Ready", "status": "True" }] })), "ready"),
             (
                 instance(
-                    json!({ "conditions": [{ "type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes are available" }] }),
+                    &json!({ "conditions": [{ "type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes are available" }] }),
                 ),
                 "Unschedulable: 0/1 nodes are available",
             ),
@@ -180,11 +180,7 @@ mod tests {
                 "InvalidImageName: bad",
             ),
             (
-                container(
-                    json!({ "waiting": { "reason": "CrashLoopBackOff", "message": "back-off" } }),
-                    ended.clone(),
-                    1,
-                ),
+                container(&json!({ "waiting": { "reason": "CrashLoopBackOff", "message": "back-off" } }), &ended, 1),
                 "CrashLoopBackOff: it ended with exit code 137 (OOMKilled)",
             ),
             (container(&json!({ "running": {} }), &ended, 1), "Restarted: it ended with exit code 137 (OOMKilled)"),
