@@ -132,22 +132,14 @@ impl Child {
     /// The child of this kind, name and content, with its digest written into it.
     pub(crate) fn new(kind: ChildKind, name: String, mut body: Value) -> Self {
         let rendered = stamp(&mut body);
-        Self {
-            kind,
-            name,
-            body,
-            rendered,
-        }
+        Self { kind, name, body, rendered }
     }
 }
 
 /// Writes an object's digest into its annotation `ankka.dev/rendered`, and returns it.
 pub(crate) fn stamp(body: &mut Value) -> String {
     let mut counted = body.clone();
-    if let Some(annotations) = counted
-        .pointer_mut("/metadata/annotations")
-        .and_then(Value::as_object_mut)
-    {
+    if let Some(annotations) = counted.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) {
         annotations.remove(labels::RENDERED);
         annotations.remove(labels::GENERATION);
     }

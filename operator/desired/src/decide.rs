@@ -1,8 +1,6 @@
 //! The decision: from facts to an ordered list of actions and a status.
 
-use ankka_crds::{
-    AnkkaServiceStatus, Context, ValidatedService, compat, names, validate, validated,
-};
+use ankka_crds::{AnkkaServiceStatus, Context, ValidatedService, compat, names, validate, validated};
 
 use crate::objects::{self, Blueprint};
 use crate::status::{self, Hold, Reason};
@@ -65,13 +63,8 @@ pub struct Decision {
 ///
 /// A service that is being deleted, or whose namespace is, is left as it is: what goes is the garbage collector's.
 pub fn decide(facts: &Facts<'_>) -> Decision {
-    if facts.service.metadata.deletion_timestamp.is_some()
-        || facts.project.is_some_and(|project| project.terminating)
-    {
-        return Decision {
-            actions: Vec::new(),
-            status: facts.service.status.clone().unwrap_or_default(),
-        };
+    if facts.service.metadata.deletion_timestamp.is_some() || facts.project.is_some_and(|project| project.terminating) {
+        return Decision { actions: Vec::new(), status: facts.service.status.clone().unwrap_or_default() };
     }
     match judge(facts) {
         Ok(service) => converge(facts, &service),
@@ -83,22 +76,14 @@ pub fn decide(facts: &Facts<'_>) -> Decision {
 fn judge(facts: &Facts<'_>) -> Result<ValidatedService, Hold> {
     let name = facts.name();
     let project = project_of(facts)?;
-    let context = Context {
-        project: Some(project),
-        installation: Some(&facts.settings.installation),
-    };
+    let context = Context { project: Some(project), installation: Some(&facts.settings.installation) };
     let service = validate(name, &facts.service.spec.service, context).map_err(|problems| {
-        let messages: Vec<_> = problems
-            .into_iter()
-            .map(|problem| problem.message)
-            .collect();
+        let messages: Vec<_> = problems.into_iter().map(|problem| problem.message).collect();
         Hold::failed(Reason::InvalidDescriptor, messages.join("; "))
     })?;
 
     if service.hosting != validated::Hosting::Embedded && facts.settings.sidecar_image.is_none() {
-        return Err(
-            Hold::failed(Reason::NoSidecarImage, "operator has no sidecar image").about(service),
-        );
+        return Err(Hold::failed(Reason::NoSidecarImage, "operator has no sidecar image").about(service));
     }
     let strangers = strangers(facts, &service);
     if !strangers.is_empty() {
@@ -109,10 +94,7 @@ fn judge(facts: &Facts<'_>) -> Result<ValidatedService, Hold> {
     }
     if matches!(service.storage, validated::Storage::Provisioned { .. }) {
         let hold = match facts.settings.installation.store {
-            None => Hold::failed(
-                Reason::NoObjectStore,
-                format!("object storage: {}", status::NO_STORE),
-            ),
+            None => Hold::failed(Reason::NoObjectStore, format!("object storage: {}", status::NO_STORE)),
             Some(_) => Hold::waiting(Reason::WaitingForObjectStorage),
         };
         return Err(hold.about(service));
@@ -171,36 +153,22 @@ fn wants(facts: &Facts<'_>, service: &ValidatedService, kind: ChildKind) -> bool
 fn converge(facts: &Facts<'_>, service: &ValidatedService) -> Decision {
     let uid = facts.uid();
     let blueprint = blueprint(facts, service);
-    let mut wanted: Vec<_> = objects::children(&blueprint)
-        .into_iter()
-        .map(Some)
-        .collect();
+    let mut wanted: Vec<_> = objects::children(&blueprint).into_iter().map(Some).collect();
     let mut actions = Vec::new();
     let mut waiting = Vec::new();
     for kind in ChildKind::all() {
-        let child = wanted
-            .iter_mut()
-            .find(|child| child.as_ref().is_some_and(|child| child.kind == kind));
+        let child = wanted.iter_mut().find(|child| child.as_ref().is_some_and(|child| child.kind == kind));
         let child = child.and_then(Option::take);
         match (child, facts.children.get(&kind)) {
             (Some(_), Some(seen)) if is_going(seen, &service.name, uid) => waiting.push(kind),
             // An instance that started now would hold an identity or settings that are about to go.
-            (Some(_), _)
-                if kind == ChildKind::Deployment
-                    && waiting.iter().any(|kind| is_needed_to_start(*kind)) => {}
+            (Some(_), _) if kind == ChildKind::Deployment && waiting.iter().any(|kind| is_needed_to_start(*kind)) => {}
             (Some(child), None) => actions.push(Action::Create(child)),
             (Some(child), Some(seen)) if !seen.settled(&child) => {
-                actions.push(Action::Update {
-                    uid: seen.uid.clone(),
-                    child,
-                });
+                actions.push(Action::Update { uid: seen.uid.clone(), child });
             }
             (None, Some(seen)) if seen.owned_by(uid) && !seen.terminating => {
-                actions.push(Action::Delete {
-                    kind,
-                    name: kind.name_for(&service.name),
-                    uid: seen.uid.clone(),
-                });
+                actions.push(Action::Delete { kind, name: kind.name_for(&service.name), uid: seen.uid.clone() });
             }
             _ => {}
         }
@@ -215,10 +183,7 @@ fn is_going(seen: &Seen, service: &str, uid: &str) -> bool {
 }
 
 fn is_needed_to_start(kind: ChildKind) -> bool {
-    !matches!(
-        kind,
-        ChildKind::PodDisruptionBudget | ChildKind::Service | ChildKind::Deployment
-    )
+    !matches!(kind, ChildKind::PodDisruptionBudget | ChildKind::Service | ChildKind::Deployment)
 }
 
 /// Leaves everything as it is. Only a pause still takes effect, without rendering anything.
@@ -228,28 +193,18 @@ fn hold_still(facts: &Facts<'_>, hold: &Hold) -> Decision {
     let running = facts.workload.is_some_and(|workload| workload.desired != 0);
     let actions = match ours {
         Some(seen) if facts.service.spec.paused && running => {
-            vec![Action::Scale {
-                name: facts.name().to_owned(),
-                uid: seen.uid.clone(),
-                replicas: 0,
-            }]
+            vec![Action::Scale { name: facts.name().to_owned(), uid: seen.uid.clone(), replicas: 0 }]
         }
         _ => Vec::new(),
     };
-    Decision {
-        actions,
-        status: status::of_held(facts, hold),
-    }
+    Decision { actions, status: status::of_held(facts, hold) }
 }
 
 fn blueprint<'a>(facts: &Facts<'a>, service: &'a ValidatedService) -> Blueprint<'a> {
     let settings = facts.settings;
     let namespace = facts.namespace();
     let mut pull_secrets: Vec<String> = Vec::new();
-    let of_project = facts
-        .project
-        .map(|project| project.image_pull_secrets.as_slice())
-        .unwrap_or_default();
+    let of_project = facts.project.map(|project| project.image_pull_secrets.as_slice()).unwrap_or_default();
     for name in settings.image_pull_secrets.iter().chain(of_project) {
         if !pull_secrets.contains(name) {
             pull_secrets.push(name.clone());
@@ -263,10 +218,7 @@ fn blueprint<'a>(facts: &Facts<'a>, service: &'a ValidatedService) -> Blueprint<
         generation: facts.service.metadata.generation.unwrap_or_default(),
         paused: facts.service.spec.paused,
         restarts: facts.service.spec.restarts,
-        sidecar: settings
-            .sidecar_image
-            .as_deref()
-            .filter(|_| service.hosting != validated::Hosting::Embedded),
+        sidecar: settings.sidecar_image.as_deref().filter(|_| service.hosting != validated::Hosting::Embedded),
         pull_secrets,
         progress_deadline_seconds: settings.progress_deadline_seconds,
     }

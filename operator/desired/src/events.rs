@@ -31,45 +31,20 @@ pub struct Event {
 pub fn event(old: Option<&AnkkaServiceStatus>, new: &AnkkaServiceStatus) -> Option<Event> {
     let before = old.map(|old| (old.lifecycle.as_deref(), old.detail.as_deref()));
     let now = (new.lifecycle.as_deref(), new.detail.as_deref());
-    let told =
-        before == Some(now) || (before.is_some_and(|(word, _)| word == now.0) && now.1.is_none());
+    let told = before == Some(now) || (before.is_some_and(|(word, _)| word == now.0) && now.1.is_none());
     if told {
         return None;
     }
     let (type_, reason, sentence) = match new.lifecycle.as_deref()? {
         "Ready" => (EventType::Normal, "Ready", "all instances are ready"),
-        "Paused" => (
-            EventType::Normal,
-            "Paused",
-            "the service is paused; its descriptor and its data are kept",
-        ),
-        "UpdateInProgress" => (
-            EventType::Normal,
-            "UpdateInProgress",
-            "instances are being replaced or started",
-        ),
-        "PartiallyReady" => (
-            EventType::Warning,
-            "PartiallyReady",
-            "some instances are not ready",
-        ),
+        "Paused" => (EventType::Normal, "Paused", "the service is paused; its descriptor and its data are kept"),
+        "UpdateInProgress" => (EventType::Normal, "UpdateInProgress", "instances are being replaced or started"),
+        "PartiallyReady" => (EventType::Warning, "PartiallyReady", "some instances are not ready"),
         "Unavailable" => (EventType::Warning, "Unavailable", "no instance is ready"),
         "Failed" => (EventType::Warning, "Failed", "the service failed"),
-        "NotDeployed" => (
-            EventType::Normal,
-            "NotDeployed",
-            "the service has no instances",
-        ),
+        "NotDeployed" => (EventType::Normal, "NotDeployed", "the service has no instances"),
         _ => return None,
     };
-    let type_ = if new.detail.is_some() && reason != "Paused" {
-        EventType::Warning
-    } else {
-        type_
-    };
-    Some(Event {
-        type_,
-        reason,
-        note: text::cut(new.detail.as_deref().unwrap_or(sentence), NOTE_LIMIT),
-    })
+    let type_ = if new.detail.is_some() && reason != "Paused" { EventType::Warning } else { type_ };
+    Some(Event { type_, reason, note: text::cut(new.detail.as_deref().unwrap_or(sentence), NOTE_LIMIT) })
 }

@@ -34,11 +34,7 @@ impl<'a> Facts<'a> {
 
     /// The service's namespace.
     pub(crate) fn namespace(&self) -> &'a str {
-        self.service
-            .metadata
-            .namespace
-            .as_deref()
-            .unwrap_or_default()
+        self.service.metadata.namespace.as_deref().unwrap_or_default()
     }
 
     /// The service's UID.
@@ -77,15 +73,8 @@ impl Seen {
     /// What of an object's metadata the decision needs.
     pub fn of(meta: &ObjectMeta) -> Self {
         let (own, foreign) = fields::read(meta.managed_fields.as_deref().unwrap_or_default());
-        let controller = meta
-            .owner_references
-            .iter()
-            .flatten()
-            .find(|owner| owner.controller == Some(true));
-        let rendered = meta
-            .annotations
-            .as_ref()
-            .and_then(|annotations| annotations.get(labels::RENDERED));
+        let controller = meta.owner_references.iter().flatten().find(|owner| owner.controller == Some(true));
+        let rendered = meta.annotations.as_ref().and_then(|annotations| annotations.get(labels::RENDERED));
         Self {
             uid: meta.uid.clone().unwrap_or_default(),
             owner: controller.map(|owner| Owner {
@@ -117,9 +106,7 @@ impl Seen {
     /// Whether an AnkkaService of this name that is gone controls the object: the garbage collector will remove it.
     pub(crate) fn left_by_predecessor(&self, service: &str, uid: &str) -> bool {
         let owner = self.owner.as_ref();
-        owner.is_some_and(|owner| {
-            owner.kind == "AnkkaService" && owner.name == service && owner.uid != uid
-        })
+        owner.is_some_and(|owner| owner.kind == "AnkkaService" && owner.name == service && owner.uid != uid)
     }
 }
 

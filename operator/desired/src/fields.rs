@@ -1,7 +1,6 @@
 //! Whose fields are whose, read from `managedFields`: small enough to be held for every child of every service.
 //!
-//! A field is remembered as a hash of its path. What is a list with keys and what is one piece is read off the record
-//! itself where it can be; only the keys of the lists that we write must be known here.
+//! A field is remembered as a hash of its path.
 
 use ankka_crds::labels;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
@@ -18,15 +17,8 @@ pub struct OwnFields(Box<[u32]>);
 pub(crate) fn read(entries: &[ManagedFieldsEntry]) -> (OwnFields, bool) {
     let mut own = Vec::new();
     let mut others = Vec::new();
-    for entry in entries
-        .iter()
-        .filter(|entry| entry.subresource.as_deref() != Some("status"))
-    {
-        let Some(tree) = entry
-            .fields_v1
-            .as_ref()
-            .and_then(|fields| fields.0.as_object())
-        else {
+    for entry in entries.iter().filter(|entry| entry.subresource.as_deref() != Some("status")) {
+        let Some(tree) = entry.fields_v1.as_ref().and_then(|fields| fields.0.as_object()) else {
             continue;
         };
         if entry.manager.as_deref() == Some(labels::MANAGER) {
@@ -56,48 +48,37 @@ impl OwnFields {
         fields.iter().all(|(key, value)| match key.as_str() {
             "apiVersion" | "kind" => true,
             "metadata" => ["labels", "annotations"].iter().all(|field| {
-                value.get(field).is_none_or(|strings| {
-                    self.holds(ROOT.then("f:metadata").then_field(field), strings, field)
-                })
+                value
+                    .get(field)
+                    .is_none_or(|strings| self.holds(ROOT.then("f:metadata").then_field(field), strings, field))
             }),
             field => self.holds(ROOT.then_field(field), value, field),
         })
     }
 
     fn holds(&self, path: Path, value: &Value, field: &str) -> bool {
-        // A field that is recorded as one piece is ours with all there is in it.
-        if self.contains(path) {
-            return true;
-        }
         match value {
-            Value::Object(fields) => fields
-                .iter()
-                .all(|(key, value)| self.holds(path.then_field(key), value, key)),
-            Value::Array(items) => items.iter().all(|item| {
-                list_key(field, item).is_some_and(|key| {
-                    let path = path.then(&format!("k:{}", digest::canonical(&Value::Object(key))));
-                    self.holds(path, item, "")
-                })
+            Value::Object(fields) if !ONE_PIECE.contains(&field) => {
+                fields.iter().all(|(key, value)| self.holds(path.then_field(key), value, key))
+            }
+            Value::Array(items) if !list_key(field, &Value::Null).is_empty() => items.iter().all(|item| {
+                let key = list_key(field, item).iter().map(|name| ((*name).to_owned(), item[*name].clone()));
+                let key = digest::canonical(&Value::Object(key.collect()));
+                self.holds(path.then(&format!("k:{key}")), item, field)
             }),
-            _ => false,
+            _ => self.contains(path),
         }
     }
 
-    /// Whether every leaf of a foreign record is ours too, by itself or as part of a piece of ours: two holders of one
-    /// field agree on its value.
+    /// Whether every field of a foreign record is ours too: two holders of one field agree on its value.
     fn cover(&self, path: Path, tree: &Map<String, Value>) -> bool {
-        tree.iter()
-            .filter(|(key, _)| *key != ".")
-            .all(|(key, value)| {
-                let path = path.then_recorded(key);
-                self.contains(path)
-                    || match value.as_object() {
-                        Some(below) if below.keys().any(|key| key != ".") => {
-                            self.cover(path, below)
-                        }
-                        _ => false,
-                    }
-            })
+        tree.iter().filter(|(key, _)| *key != ".").all(|(key, value)| {
+            let path = path.then_recorded(key);
+            match value.as_object() {
+                Some(below) if !below.is_empty() => self.cover(path, below),
+                _ => self.contains(path),
+            }
+        })
     }
 
     fn contains(&self, path: Path) -> bool {
@@ -105,21 +86,28 @@ impl OwnFields {
     }
 }
 
-/// The key under which the record holds one item of a list that we write; none for a list that is one piece.
-fn list_key(list: &str, item: &Value) -> Option<Map<String, Value>> {
-    let names: &[&str] = match list {
+/// Objects, and objects in lists, that we write and the record holds as one field. Their kind is part of Kubernetes' schema: the record alone does
+/// not tell one field from a list or map of which nothing is left.
+const ONE_PIECE: [&str; 8] = [
+    "configMapKeyRef",
+    "fieldRef",
+    "imagePullSecrets",
+    "labelSelector",
+    "podSelector",
+    "roleRef",
+    "secretKeyRef",
+    "selector",
+];
+
+/// Names of the fields that identify an item of a list that we write; none for a list that the record holds as one field.
+fn list_key(list: &str, item: &Value) -> &'static [&'static str] {
+    match list {
         "containers" | "env" | "imagePullSecrets" => &["name"],
         "ports" if item.get("containerPort").is_some() => &["containerPort", "protocol"],
         "ports" => &["port", "protocol"],
         "topologySpreadConstraints" => &["topologyKey", "whenUnsatisfiable"],
-        _ => return None,
-    };
-    Some(
-        names
-            .iter()
-            .map(|name| ((*name).to_owned(), item[*name].clone()))
-            .collect(),
-    )
+        _ => &[],
+    }
 }
 
 /// A foreign record without what others may hold: metadata, labels and annotations of the pod template, and what token
@@ -153,10 +141,7 @@ const ROOT: Path = Path(0);
 
 impl Path {
     fn then(self, key: &str) -> Self {
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "32 bits tell the few hundred fields of one object apart"
-        )]
+        #[expect(clippy::cast_possible_truncation, reason = "32 bits tell the few hundred fields of one object apart")]
         Self(xxh3_64_with_seed(key.as_bytes(), u64::from(self.0)) as u32)
     }
 
@@ -166,9 +151,7 @@ impl Path {
 
     /// A key of the record: a field, or an item of a list, whose key is JSON that other programs have written.
     fn then_recorded(self, key: &str) -> Self {
-        let parsed = key
-            .strip_prefix("k:")
-            .and_then(|json| serde_json::from_str::<Value>(json).ok());
+        let parsed = key.strip_prefix("k:").and_then(|json| serde_json::from_str::<Value>(json).ok());
         match parsed {
             Some(parsed) => self.then(&format!("k:{}", digest::canonical(&parsed))),
             None => self.then(key),
@@ -176,13 +159,13 @@ impl Path {
     }
 }
 
-/// The paths of all leaves.
-fn collect(path: Path, tree: &Map<String, Value>, leaves: &mut Vec<u32>) {
+/// The paths of all fields.
+fn collect(path: Path, tree: &Map<String, Value>, fields: &mut Vec<u32>) {
     for (key, value) in tree.iter().filter(|(key, _)| *key != ".") {
         let path = path.then_recorded(key);
         match value.as_object() {
-            Some(below) if !below.is_empty() => collect(path, below, leaves),
-            _ => leaves.push(path.0),
+            Some(below) if !below.is_empty() => collect(path, below, fields),
+            _ => fields.push(path.0),
         }
     }
 }

@@ -38,10 +38,7 @@ pub fn scaled(live: &Value, replicas: i32) -> Value {
     }
     if let Some(metadata) = body["metadata"].as_object_mut() {
         metadata.remove("managedFields");
-        if let Some(annotations) = metadata
-            .get_mut("annotations")
-            .and_then(Value::as_object_mut)
-        {
+        if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
             annotations.remove(labels::RENDERED);
         }
     }
@@ -71,28 +68,13 @@ fn metadata(live: &Value, wanted: &Value) -> Value {
         fields.remove("managedFields");
     }
     for field in ["labels", "annotations"] {
-        let strings = strings(
-            live,
-            wanted,
-            &format!("/metadata/{field}"),
-            &["f:metadata"],
-            field,
-        );
+        let strings = strings(live, wanted, &format!("/metadata/{field}"), &["f:metadata"], field);
         set(&mut metadata, field, strings);
     }
-    if let Some(wanted) = wanted
-        .pointer("/metadata/ownerReferences")
-        .and_then(Value::as_array)
-    {
-        let mut owners = metadata["ownerReferences"]
-            .as_array()
-            .cloned()
-            .unwrap_or_default();
+    if let Some(wanted) = wanted.pointer("/metadata/ownerReferences").and_then(Value::as_array) {
+        let mut owners = metadata["ownerReferences"].as_array().cloned().unwrap_or_default();
         for owner in wanted {
-            match owners
-                .iter_mut()
-                .find(|present| present["uid"] == owner["uid"])
-            {
+            match owners.iter_mut().find(|present| present["uid"] == owner["uid"]) {
                 Some(present) => present.clone_from(owner),
                 None => owners.push(owner.clone()),
             }
@@ -103,38 +85,14 @@ fn metadata(live: &Value, wanted: &Value) -> Value {
 }
 
 /// The stored labels or annotations without those that only we wrote, and over them the wanted ones.
-fn strings(
-    live: &Value,
-    wanted: &Value,
-    path: &str,
-    owned: &[&str],
-    field: &str,
-) -> Map<String, Value> {
-    let object = |value: &Value| {
-        value
-            .pointer(path)
-            .and_then(Value::as_object)
-            .cloned()
-            .unwrap_or_default()
-    };
+fn strings(live: &Value, wanted: &Value, path: &str, owned: &[&str], field: &str) -> Map<String, Value> {
+    let object = |value: &Value| value.pointer(path).and_then(Value::as_object).cloned().unwrap_or_default();
     let mut strings = object(live);
-    let entries = live
-        .pointer("/metadata/managedFields")
-        .and_then(Value::as_array);
-    for entry in entries
-        .into_iter()
-        .flatten()
-        .filter(|entry| entry["manager"] == labels::MANAGER)
-    {
-        let ours = owned
-            .iter()
-            .fold(&entry["fieldsV1"], |node, key| &node[*key]);
+    let entries = live.pointer("/metadata/managedFields").and_then(Value::as_array);
+    for entry in entries.into_iter().flatten().filter(|entry| entry["manager"] == labels::MANAGER) {
+        let ours = owned.iter().fold(&entry["fieldsV1"], |node, key| &node[*key]);
         let ours = ours[format!("f:{field}")].as_object();
-        for key in ours
-            .into_iter()
-            .flat_map(Map::keys)
-            .filter_map(|key| key.strip_prefix("f:"))
-        {
+        for key in ours.into_iter().flat_map(Map::keys).filter_map(|key| key.strip_prefix("f:")) {
             strings.remove(key);
         }
     }

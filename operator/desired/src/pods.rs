@@ -4,9 +4,7 @@
 //! not the platform's to publish.
 
 use ankka_crds::names::SERVICE_CONTAINER;
-use k8s_openapi::api::core::v1::{
-    ContainerState, ContainerStateTerminated, ContainerStatus, Pod, PodStatus,
-};
+use k8s_openapi::api::core::v1::{ContainerState, ContainerStateTerminated, ContainerStatus, Pod, PodStatus};
 
 use crate::PodState;
 use crate::objects::{MANAGEMENT_PORT, READY_PATH};
@@ -17,31 +15,18 @@ impl PodState {
     pub fn of(pod: &Pod) -> Self {
         let meta = &pod.metadata;
         let status = pod.status.clone().unwrap_or_default();
-        let template = meta
-            .labels
-            .as_ref()
-            .and_then(|labels| labels.get("pod-template-hash"));
+        let template = meta.labels.as_ref().and_then(|labels| labels.get("pod-template-hash"));
         let containers = status.container_statuses.as_deref().unwrap_or_default();
         let ready = condition_is(&status, "Ready", "True");
         Self {
             name: meta.name.clone().unwrap_or_default(),
             template: template.cloned().unwrap_or_default(),
-            created: meta
-                .creation_timestamp
-                .as_ref()
-                .map(|time| time.0.to_string())
-                .unwrap_or_default(),
+            created: meta.creation_timestamp.as_ref().map(|time| time.0.to_string()).unwrap_or_default(),
             ready,
             terminating: meta.deletion_timestamp.is_some(),
             problem: if ready { None } else { problem(pod, &status) },
-            running: !containers.is_empty()
-                && containers
-                    .iter()
-                    .all(|container| state(container).running.is_some()),
-            restarts: containers
-                .iter()
-                .map(|container| container.restart_count)
-                .sum(),
+            running: !containers.is_empty() && containers.iter().all(|container| state(container).running.is_some()),
+            restarts: containers.iter().map(|container| container.restart_count).sum(),
             image_digest: containers
                 .iter()
                 .find(|container| container.name == SERVICE_CONTAINER)
@@ -71,17 +56,14 @@ fn problem(pod: &Pod, status: &PodStatus) -> Option<String> {
         return Some(text::reason(reason, status.message.as_deref()));
     }
     let unscheduled = status.conditions.iter().flatten().find(|condition| {
-        condition.type_ == "PodScheduled"
-            && condition.status == "False"
-            && condition.reason.is_some()
+        condition.type_ == "PodScheduled" && condition.status == "False" && condition.reason.is_some()
     });
     if let Some(condition) = unscheduled {
         let reason = condition.reason.as_deref().unwrap_or_default();
         return Some(text::reason(reason, condition.message.as_deref()));
     }
     let init = status.init_container_statuses.iter().flatten();
-    init.chain(status.container_statuses.iter().flatten())
-        .find_map(|container| container_problem(pod, container))
+    init.chain(status.container_statuses.iter().flatten()).find_map(|container| container_problem(pod, container))
 }
 
 fn container_problem(pod: &Pod, container: &ContainerStatus) -> Option<String> {
@@ -93,48 +75,29 @@ fn container_problem(pod: &Pod, container: &ContainerStatus) -> Option<String> {
             "" | "ContainerCreating" | "PodInitializing" => None,
             // The two take turns for as long as the image cannot be pulled; the second one carries the words of the first.
             "ErrImagePull" | "ImagePullBackOff" => {
-                let cause = message.map(|message| {
-                    message
-                        .split_once("ErrImagePull: ")
-                        .map_or(message, |(_, cause)| cause)
-                });
+                let cause =
+                    message.map(|message| message.split_once("ErrImagePull: ").map_or(message, |(_, cause)| cause));
                 Some(text::reason("ImagePullBackOff", cause))
             }
             "CrashLoopBackOff" => {
                 let end = last_end(container);
-                let why = end
-                    .and_then(|end| end.reason.as_deref())
-                    .map(|why| format!(" ({why})"))
-                    .unwrap_or_default();
-                Some(text::reason(
-                    reason,
-                    Some(&format!("{}{why}", ended(container, end))),
-                ))
+                let why = end.and_then(|end| end.reason.as_deref()).map(|why| format!(" ({why})")).unwrap_or_default();
+                Some(text::reason(reason, Some(&format!("{}{why}", ended(container, end)))))
             }
             "CreateContainerConfigError" => {
                 let message = message.unwrap_or_default();
-                let reader = missing_secret(message)
-                    .and_then(|secret| reader_of(pod, &container.name, secret));
-                Some(text::reason(
-                    reason,
-                    Some(&format!("{message}{}", reader.unwrap_or_default())),
-                ))
+                let reader = missing_secret(message).and_then(|secret| reader_of(pod, &container.name, secret));
+                Some(text::reason(reason, Some(&format!("{message}{}", reader.unwrap_or_default()))))
             }
             _ => Some(text::reason(reason, message)),
         };
     }
     // Between two starts, or started again and not ready yet: the last end is still the reason.
-    let end = state
-        .terminated
-        .as_ref()
-        .or_else(|| (!container.ready).then(|| last_end(container))?)?;
+    let end = state.terminated.as_ref().or_else(|| (!container.ready).then(|| last_end(container))?)?;
     if end.exit_code == 0 && state.terminated.is_none() {
         return None;
     }
-    Some(text::reason(
-        end.reason.as_deref().unwrap_or("Error"),
-        Some(&ended(container, Some(end))),
-    ))
+    Some(text::reason(end.reason.as_deref().unwrap_or("Error"), Some(&ended(container, Some(end)))))
 }
 
 /// How the container ended, in our own words.
@@ -143,19 +106,10 @@ fn ended(container: &ContainerStatus, end: Option<&ContainerStateTerminated>) ->
     let end = match end {
         None => format!("container {name} does not stay up"),
         Some(end) if end.reason.as_deref() == Some("StartError") => {
-            let architecture = end
-                .message
-                .as_deref()
-                .is_some_and(|message| message.contains("exec format error"));
-            let cause = if architecture {
-                ": its program is built for another architecture (exec format error)"
-            } else {
-                ""
-            };
-            format!(
-                "container {name} could not be started, exit code {}{cause}",
-                end.exit_code
-            )
+            let architecture = end.message.as_deref().is_some_and(|message| message.contains("exec format error"));
+            let cause =
+                if architecture { ": its program is built for another architecture (exec format error)" } else { "" };
+            format!("container {name} could not be started, exit code {}{cause}", end.exit_code)
         }
         Some(end) => format!("container {name} ended with exit code {}", end.exit_code),
     };
@@ -168,27 +122,16 @@ fn ended(container: &ContainerStatus, end: Option<&ContainerStateTerminated>) ->
 
 /// The Secret that a node says is missing; a node names the key only when the Secret is there.
 fn missing_secret(message: &str) -> Option<&str> {
-    message
-        .strip_prefix("secret \"")?
-        .strip_suffix("\" not found")
+    message.strip_prefix("secret \"")?.strip_suffix("\" not found")
 }
 
 /// Which variable of the container reads the Secret, and which key.
 fn reader_of(pod: &Pod, container: &str, secret: &str) -> Option<String> {
     let containers = &pod.spec.as_ref()?.containers;
-    let env = containers
-        .iter()
-        .find(|candidate| candidate.name == container)?
-        .env
-        .as_deref()?;
+    let env = containers.iter().find(|candidate| candidate.name == container)?.env.as_deref()?;
     env.iter().find_map(|variable| {
         let read = variable.value_from.as_ref()?.secret_key_ref.as_ref()?;
-        (read.name == secret).then(|| {
-            format!(
-                ", whose key \"{}\" env var {} reads",
-                read.key, variable.name
-            )
-        })
+        (read.name == secret).then(|| format!(", whose key \"{}\" env var {} reads", read.key, variable.name))
     })
 }
 
@@ -201,17 +144,11 @@ fn state(container: &ContainerStatus) -> ContainerState {
 }
 
 fn condition_is(status: &PodStatus, type_: &str, wanted: &str) -> bool {
-    status
-        .conditions
-        .iter()
-        .flatten()
-        .any(|condition| condition.type_ == type_ && condition.status == wanted)
+    status.conditions.iter().flatten().any(|condition| condition.type_ == type_ && condition.status == wanted)
 }
 
 /// The digest in an image id as nodes report it: `registry/image@sha256:…`, or the bare digest of an imported image.
 fn image_digest(image_id: &str) -> Option<String> {
-    let digest = image_id
-        .rsplit_once('@')
-        .map_or(image_id, |(_, digest)| digest);
+    let digest = image_id.rsplit_once('@').map_or(image_id, |(_, digest)| digest);
     digest.starts_with("sha256:").then(|| digest.to_owned())
 }

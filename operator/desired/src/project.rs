@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 
 use ankka_crds::resources::{AnkkaProjectStatus, Condition};
 use ankka_crds::{AnkkaProject, labels, names, project};
-use k8s_openapi::api::networking::v1::{
-    NetworkPolicy, NetworkPolicyIngressRule, NetworkPolicyPeer, NetworkPolicySpec,
-};
+use k8s_openapi::api::networking::v1::{NetworkPolicy, NetworkPolicyIngressRule, NetworkPolicyPeer, NetworkPolicySpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use serde_json::{Value, json};
 
@@ -53,11 +51,7 @@ impl NamespaceSeen {
         Self {
             uid: meta.uid.clone().unwrap_or_default(),
             labels: meta.labels.clone().unwrap_or_default(),
-            adopt: meta
-                .annotations
-                .as_ref()
-                .and_then(|annotations| annotations.get(labels::ADOPT))
-                .cloned(),
+            adopt: meta.annotations.as_ref().and_then(|annotations| annotations.get(labels::ADOPT)).cloned(),
             terminating: meta.deletion_timestamp.is_some(),
         }
     }
@@ -65,8 +59,7 @@ impl NamespaceSeen {
     /// Whether it is the namespace of this project.
     pub fn is_of(&self, project: &str) -> bool {
         let label = |key: &str| self.labels.get(key).map(String::as_str);
-        label(labels::MANAGED_BY) == Some(labels::MANAGED_BY_VALUE)
-            && label(labels::PROJECT) == Some(project)
+        label(labels::MANAGED_BY) == Some(labels::MANAGED_BY_VALUE) && label(labels::PROJECT) == Some(project)
     }
 }
 
@@ -139,33 +132,20 @@ struct Obstacle {
 pub fn decide(facts: &Facts<'_>) -> Decision {
     let project = facts.project;
     if project.metadata.deletion_timestamp.is_some() {
-        return Decision {
-            actions: Vec::new(),
-            status: project.status.clone().unwrap_or_default(),
-        };
+        return Decision { actions: Vec::new(), status: project.status.clone().unwrap_or_default() };
     }
     let (actions, obstacle) = match judge(facts) {
         Ok(actions) => (actions, None),
         Err(obstacle) => (Vec::new(), Some(obstacle)),
     };
-    Decision {
-        actions,
-        status: status(facts, obstacle),
-    }
+    Decision { actions, status: status(facts, obstacle.as_ref()) }
 }
 
 fn judge(facts: &Facts<'_>) -> Result<Vec<Action>, Obstacle> {
     let id = id(facts);
     project::validate(id, facts.prefix, Some(facts.own_namespace)).map_err(|problems| {
-        let messages: Vec<_> = problems
-            .into_iter()
-            .map(|problem| problem.message)
-            .collect();
-        Obstacle {
-            reason: "InvalidId",
-            detail: messages.join("; "),
-            passing: false,
-        }
+        let messages: Vec<_> = problems.into_iter().map(|problem| problem.message).collect();
+        Obstacle { reason: "InvalidId", detail: messages.join("; "), passing: false }
     })?;
     let name = names::namespace(facts.prefix, id);
     let mut actions = Vec::new();
@@ -174,9 +154,7 @@ fn judge(facts: &Facts<'_>) -> Result<Vec<Action>, Obstacle> {
         Some(seen) if seen.terminating => {
             return Err(Obstacle {
                 reason: "NamespaceTerminating",
-                detail: format!(
-                    "namespace '{name}' is being deleted; it is made again once it is gone"
-                ),
+                detail: format!("namespace '{name}' is being deleted; it is made again once it is gone"),
                 passing: true,
             });
         }
@@ -192,14 +170,9 @@ fn judge(facts: &Facts<'_>) -> Result<Vec<Action>, Obstacle> {
             });
         }
         Some(seen) => {
-            let drifted = namespace_labels(id)
-                .iter()
-                .any(|(key, value)| seen.labels.get(key) != Some(value));
+            let drifted = namespace_labels(id).iter().any(|(key, value)| seen.labels.get(key) != Some(value));
             if drifted {
-                actions.push(Action::Update {
-                    uid: seen.uid.clone(),
-                    object: namespace(facts),
-                });
+                actions.push(Action::Update { uid: seen.uid.clone(), object: namespace(facts) });
             }
         }
     }
@@ -217,10 +190,7 @@ fn judge(facts: &Facts<'_>) -> Result<Vec<Action>, Obstacle> {
             });
         }
         Some(seen) if seen.terminating || seen.is_as_written(&rendered, &policy.body) => {}
-        Some(seen) => actions.push(Action::Update {
-            uid: seen.uid.clone(),
-            object: policy,
-        }),
+        Some(seen) => actions.push(Action::Update { uid: seen.uid.clone(), object: policy }),
     }
     Ok(actions)
 }
@@ -249,31 +219,18 @@ fn namespace(facts: &Facts<'_>) -> Object {
         "kind": "Namespace",
         "metadata": { "name": name, "labels": namespace_labels(id(facts)) },
     });
-    Object {
-        kind: Kind::Namespace,
-        name,
-        body,
-    }
+    Object { kind: Kind::Namespace, name, body }
 }
 
 /// Pods of the project and the gateway may reach the project's pods, and nobody else; what the pods themselves reach is
 /// not limited. No owner reference either: without its policy a namespace would be open to all.
 fn policy(facts: &Facts<'_>) -> (Object, String) {
     let id = id(facts);
-    let gateway = [(
-        "kubernetes.io/metadata.name".to_owned(),
-        facts.gateway_namespace.to_owned(),
-    )];
+    let gateway = [("kubernetes.io/metadata.name".to_owned(), facts.gateway_namespace.to_owned())];
     let peers = vec![
+        NetworkPolicyPeer { pod_selector: Some(LabelSelector::default()), ..Default::default() },
         NetworkPolicyPeer {
-            pod_selector: Some(LabelSelector::default()),
-            ..Default::default()
-        },
-        NetworkPolicyPeer {
-            namespace_selector: Some(LabelSelector {
-                match_labels: Some(gateway.into()),
-                ..Default::default()
-            }),
+            namespace_selector: Some(LabelSelector { match_labels: Some(gateway.into()), ..Default::default() }),
             ..Default::default()
         },
     ];
@@ -283,10 +240,7 @@ fn policy(facts: &Facts<'_>) -> (Object, String) {
             namespace: Some(names::namespace(facts.prefix, id)),
             labels: Some(
                 [
-                    (
-                        labels::MANAGED_BY.to_owned(),
-                        labels::MANAGED_BY_VALUE.to_owned(),
-                    ),
+                    (labels::MANAGED_BY.to_owned(), labels::MANAGED_BY_VALUE.to_owned()),
                     (labels::PROJECT.to_owned(), id.to_owned()),
                 ]
                 .into(),
@@ -296,27 +250,20 @@ fn policy(facts: &Facts<'_>) -> (Object, String) {
         spec: Some(NetworkPolicySpec {
             pod_selector: Some(LabelSelector::default()),
             policy_types: Some(vec!["Ingress".to_owned()]),
-            ingress: Some(vec![NetworkPolicyIngressRule {
-                from: Some(peers),
-                ports: None,
-            }]),
+            ingress: Some(vec![NetworkPolicyIngressRule { from: Some(peers), ports: None }]),
             egress: None,
         }),
     };
     let mut body = serde_json::to_value(object).expect("Kubernetes objects have string keys only");
     let rendered = stamp(&mut body);
-    let object = Object {
-        kind: Kind::NetworkPolicy,
-        name: POLICY.to_owned(),
-        body,
-    };
+    let object = Object { kind: Kind::NetworkPolicy, name: POLICY.to_owned(), body };
     (object, rendered)
 }
 
-fn status(facts: &Facts<'_>, obstacle: Option<Obstacle>) -> AnkkaProjectStatus {
+fn status(facts: &Facts<'_>, obstacle: Option<&Obstacle>) -> AnkkaProjectStatus {
     let generation = facts.project.metadata.generation;
-    let detail = obstacle.as_ref().map(|obstacle| obstacle.detail.clone());
-    let (ready, reason, also) = match &obstacle {
+    let detail = obstacle.map(|obstacle| obstacle.detail.clone());
+    let (ready, reason, also) = match obstacle {
         None => ("True", "Ready", None),
         Some(obstacle) if obstacle.passing => ("Unknown", obstacle.reason, Some("Reconciling")),
         Some(obstacle) => ("False", obstacle.reason, Some("Stalled")),

@@ -25,9 +25,7 @@ pub fn project_with_times(
 
 fn keep_times(old: &[Condition], new: &mut [Condition], now: &str) {
     for condition in new {
-        let before = old
-            .iter()
-            .find(|old| old.type_ == condition.type_ && old.status == condition.status);
+        let before = old.iter().find(|old| old.type_ == condition.type_ && old.status == condition.status);
         let time = before.map_or(now, |before| before.last_transition_time.as_str());
         time.clone_into(&mut condition.last_transition_time);
     }

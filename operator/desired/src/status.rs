@@ -86,34 +86,22 @@ pub(crate) struct Hold {
 impl Hold {
     /// It cannot succeed as things are.
     pub(crate) fn failed(reason: Reason, detail: impl Into<String>) -> Self {
-        Self {
-            verdict: Verdict::new(Lifecycle::Failed, reason, Some(detail.into())),
-            service: None,
-        }
+        Self { verdict: Verdict::new(Lifecycle::Failed, reason, Some(detail.into())), service: None }
     }
 
     /// The image was built for another platform.
     pub(crate) fn incompatible(detail: String) -> Self {
-        Self {
-            verdict: Verdict::new(Lifecycle::Unavailable, Reason::Incompatible, Some(detail)),
-            service: None,
-        }
+        Self { verdict: Verdict::new(Lifecycle::Unavailable, Reason::Incompatible, Some(detail)), service: None }
     }
 
     /// Something the instances need is being made.
     pub(crate) fn waiting(reason: Reason) -> Self {
-        Self {
-            verdict: Verdict::new(Lifecycle::UpdateInProgress, reason, None),
-            service: None,
-        }
+        Self { verdict: Verdict::new(Lifecycle::UpdateInProgress, reason, None), service: None }
     }
 
     /// The service it is about, where it could be validated.
     pub(crate) fn about(self, service: ValidatedService) -> Self {
-        Self {
-            service: Some(Box::new(service)),
-            ..self
-        }
+        Self { service: Some(Box::new(service)), ..self }
     }
 }
 
@@ -127,11 +115,7 @@ struct Verdict {
 
 impl Verdict {
     const fn new(lifecycle: Lifecycle, reason: Reason, detail: Option<String>) -> Self {
-        Self {
-            lifecycle,
-            reason,
-            detail,
-        }
+        Self { lifecycle, reason, detail }
     }
 }
 
@@ -146,34 +130,15 @@ pub(crate) fn of_running(
         Verdict::new(Lifecycle::Paused, Reason::Paused, None)
     } else if let Some(kind) = waiting.first() {
         let name = kind.name_for(&blueprint.service.name);
-        let detail = format!(
-            "waiting for the {} '{name}' of before, which is being deleted, to be gone",
-            kind.word()
-        );
-        Verdict::new(
-            Lifecycle::UpdateInProgress,
-            Reason::WaitingForDeletion,
-            Some(detail),
-        )
-    } else if actions
-        .iter()
-        .any(|action| action.kind() == ChildKind::Deployment)
-    {
+        let detail = format!("waiting for the {} '{name}' of before, which is being deleted, to be gone", kind.word());
+        Verdict::new(Lifecycle::UpdateInProgress, Reason::WaitingForDeletion, Some(detail))
+    } else if actions.iter().any(|action| action.kind() == ChildKind::Deployment) {
         Verdict::new(Lifecycle::UpdateInProgress, Reason::UpdateInProgress, None)
     } else {
         of_workload(facts.workload, facts.pods, blueprint.instances())
     };
-    let address = blueprint
-        .service
-        .port
-        .map(|port| address(&blueprint.service.name, blueprint.namespace, port));
-    assemble(
-        facts,
-        verdict,
-        blueprint.instances(),
-        Some(blueprint.service),
-        address,
-    )
+    let address = blueprint.service.port.map(|port| address(&blueprint.service.name, blueprint.namespace, port));
+    assemble(facts, verdict, blueprint.instances(), Some(blueprint.service), address)
 }
 
 /// The status of a service of which nothing is started. A pause counts before any failure.
@@ -182,16 +147,10 @@ pub(crate) fn of_held(facts: &Facts<'_>, hold: &Hold) -> AnkkaServiceStatus {
     let running = facts.workload.map_or(0, |workload| workload.ready);
     let mut verdict = hold.verdict.clone();
     if verdict.reason == Reason::Incompatible && running > 0 && !paused {
-        verdict.detail = verdict
-            .detail
-            .map(|detail| format!("{detail}; running instances are left running"));
+        verdict.detail = verdict.detail.map(|detail| format!("{detail}; running instances are left running"));
     }
     if paused {
-        verdict = Verdict {
-            lifecycle: Lifecycle::Paused,
-            reason: Reason::Paused,
-            ..verdict
-        };
+        verdict = Verdict { lifecycle: Lifecycle::Paused, reason: Reason::Paused, ..verdict };
     }
     let service = hold.service.as_deref();
     let desired = match service {
@@ -199,10 +158,7 @@ pub(crate) fn of_held(facts: &Facts<'_>, hold: &Hold) -> AnkkaServiceStatus {
         Some(service) => service.instances,
         None => facts.workload.map_or(0, |workload| workload.desired),
     };
-    let made = facts
-        .children
-        .get(&ChildKind::Service)
-        .is_some_and(|seen| seen.owned_by(facts.uid()));
+    let made = facts.children.get(&ChildKind::Service).is_some_and(|seen| seen.owned_by(facts.uid()));
     let address = match service.map(|service| service.port) {
         _ if !made => None,
         Some(port) => port.map(|port| address(facts.name(), facts.namespace(), port)),
@@ -216,13 +172,7 @@ pub(crate) fn of_held(facts: &Facts<'_>, hold: &Hold) -> AnkkaServiceStatus {
 /// What a Deployment says about an older generation of itself says nothing about this one, so that comes first. A rollout
 /// that a quota holds up completes by itself once there is room: it is in progress however long it takes.
 fn of_workload(workload: Option<&WorkloadState>, pods: &[PodState], instances: i32) -> Verdict {
-    let in_progress = |detail| {
-        Verdict::new(
-            Lifecycle::UpdateInProgress,
-            Reason::UpdateInProgress,
-            detail,
-        )
-    };
+    let in_progress = |detail| Verdict::new(Lifecycle::UpdateInProgress, Reason::UpdateInProgress, detail);
     let Some(workload) = workload else {
         return in_progress(None);
     };
@@ -231,42 +181,23 @@ fn of_workload(workload: Option<&WorkloadState>, pods: &[PodState], instances: i
     }
 
     let newest = newest(pods);
-    let problem = newest
-        .iter()
-        .find_map(|pod| pod.problem.clone())
-        .or_else(|| workload.replica_failure.clone());
-    let overdue = || {
-        problem
-            .clone()
-            .or_else(|| newest.iter().find_map(|pod| pod.overdue_problem()))
-    };
+    let problem = newest.iter().find_map(|pod| pod.problem.clone()).or_else(|| workload.replica_failure.clone());
+    let overdue = || problem.clone().or_else(|| newest.iter().find_map(|pod| pod.overdue_problem()));
     if let (Some(message), None) = (&workload.deadline_exceeded, &workload.replica_failure) {
-        let message = if message.is_empty() {
-            "the rollout did not complete within its progress deadline"
-        } else {
-            message
-        };
+        let message =
+            if message.is_empty() { "the rollout did not complete within its progress deadline" } else { message };
         let detail = overdue().unwrap_or_else(|| message.to_owned());
         return Verdict::new(Lifecycle::Failed, Reason::DeadlineExceeded, Some(detail));
     }
-    if workload.updated < instances
-        || workload.total > workload.updated
-        || workload.total > instances
-    {
+    if workload.updated < instances || workload.total > workload.updated || workload.total > instances {
         return in_progress(problem);
     }
     match workload.ready {
-        ready if ready == instances && instances > 0 => {
-            Verdict::new(Lifecycle::Ready, Reason::Ready, None)
-        }
+        ready if ready == instances && instances > 0 => Verdict::new(Lifecycle::Ready, Reason::Ready, None),
         // Instances that were never ready and have met no obstacle are starting.
         _ if !workload.complete && problem.is_none() => in_progress(None),
-        ready if ready > 0 => {
-            Verdict::new(Lifecycle::PartiallyReady, Reason::InstancesDown, overdue())
-        }
-        _ if instances > 0 => {
-            Verdict::new(Lifecycle::Unavailable, Reason::InstancesDown, overdue())
-        }
+        ready if ready > 0 => Verdict::new(Lifecycle::PartiallyReady, Reason::InstancesDown, overdue()),
+        _ if instances > 0 => Verdict::new(Lifecycle::Unavailable, Reason::InstancesDown, overdue()),
         _ => Verdict::new(Lifecycle::NotDeployed, Reason::NotDeployed, None),
     }
 }
@@ -290,19 +221,14 @@ fn assemble(
     let old = old(facts);
     // While instances come and go the digest of before stays: it is said once, when they are there.
     let image_digest = match verdict.lifecycle {
-        Lifecycle::Ready | Lifecycle::PartiallyReady => newest(facts.pods)
-            .iter()
-            .rev()
-            .filter(|pod| pod.ready)
-            .find_map(|pod| pod.image_digest.clone()),
+        Lifecycle::Ready | Lifecycle::PartiallyReady => {
+            newest(facts.pods).iter().rev().filter(|pod| pod.ready).find_map(|pod| pod.image_digest.clone())
+        }
         _ => old.image_digest,
     };
     let (database, object_storage) = match service {
         None => (old.database, old.object_storage),
-        Some(service) => (
-            database(service),
-            object_storage(service, facts.settings.installation.store.is_some()),
-        ),
+        Some(service) => (database(service), object_storage(service, facts.settings.installation.store.is_some())),
     };
     let generation = facts.service.metadata.generation;
     let conditions = conditions(&verdict, object_storage.as_ref(), generation);
@@ -310,9 +236,7 @@ fn assemble(
         observed_generation: generation,
         lifecycle: Some(verdict.lifecycle.word().to_owned()),
         detail: verdict.detail,
-        ready_instances: facts
-            .workload
-            .map_or(0, |workload| i64::from(workload.ready)),
+        ready_instances: facts.workload.map_or(0, |workload| i64::from(workload.ready)),
         desired_instances: i64::from(desired),
         address,
         image_digest,
@@ -331,10 +255,7 @@ fn address(service: &str, namespace: &str, port: u16) -> String {
 }
 
 fn database(service: &ValidatedService) -> Option<ProvisioningStatus> {
-    (service.database == Database::Supplied).then(|| ProvisioningStatus {
-        phase: "supplied".to_owned(),
-        detail: None,
-    })
+    (service.database == Database::Supplied).then(|| ProvisioningStatus { phase: "supplied".to_owned(), detail: None })
 }
 
 fn object_storage(service: &ValidatedService, has_store: bool) -> Option<ProvisioningStatus> {
@@ -342,23 +263,13 @@ fn object_storage(service: &ValidatedService, has_store: bool) -> Option<Provisi
         Storage::None => return None,
         Storage::Supplied => ("supplied", None),
         Storage::Provisioned { .. } if has_store => ("waiting for object storage", None),
-        Storage::Provisioned { .. } => (
-            "object storage provisioning failed",
-            Some(NO_STORE.to_owned()),
-        ),
+        Storage::Provisioned { .. } => ("object storage provisioning failed", Some(NO_STORE.to_owned())),
     };
-    Some(ProvisioningStatus {
-        phase: phase.to_owned(),
-        detail,
-    })
+    Some(ProvisioningStatus { phase: phase.to_owned(), detail })
 }
 
 /// `Ready` always; `Reconciling` and `Stalled` only while they are true.
-fn conditions(
-    verdict: &Verdict,
-    storage: Option<&ProvisioningStatus>,
-    generation: Option<i64>,
-) -> Vec<Condition> {
+fn conditions(verdict: &Verdict, storage: Option<&ProvisioningStatus>, generation: Option<i64>) -> Vec<Condition> {
     let message = verdict.detail.clone().unwrap_or_default();
     let condition = |type_: &str, status: &str, reason: Reason, message: String| Condition {
         type_: type_.to_owned(),
@@ -382,12 +293,7 @@ fn conditions(
             Some(_) => ("False", Reason::NoObjectStore),
             None => ("Unknown", Reason::WaitingForObjectStorage),
         };
-        conditions.push(condition(
-            "StorageReady",
-            status,
-            reason,
-            storage.detail.clone().unwrap_or_default(),
-        ));
+        conditions.push(condition("StorageReady", status, reason, storage.detail.clone().unwrap_or_default()));
     }
     conditions
 }

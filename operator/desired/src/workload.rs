@@ -9,17 +9,9 @@ impl WorkloadState {
     pub fn of(deployment: &Deployment) -> Self {
         let status = deployment.status.clone().unwrap_or_default();
         let spec = deployment.spec.as_ref();
-        let condition = |type_: &str| {
-            status
-                .conditions
-                .iter()
-                .flatten()
-                .find(|condition| condition.type_ == type_)
-        };
+        let condition = |type_: &str| status.conditions.iter().flatten().find(|condition| condition.type_ == type_);
         let progressing = condition("Progressing");
-        let reason = |wanted: &str| {
-            progressing.filter(|condition| condition.reason.as_deref() == Some(wanted))
-        };
+        let reason = |wanted: &str| progressing.filter(|condition| condition.reason.as_deref() == Some(wanted));
         let failure = condition("ReplicaFailure").filter(|condition| condition.status == "True");
         Self {
             generation: deployment.metadata.generation.unwrap_or_default(),

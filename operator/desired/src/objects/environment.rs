@@ -1,9 +1,7 @@
 //! The environment of the containers: the descriptor's variables in their order, then the platform's.
 
 use ankka_crds::validated;
-use k8s_openapi::api::core::v1::{
-    ConfigMapKeySelector, EnvVar, EnvVarSource, ObjectFieldSelector, SecretKeySelector,
-};
+use k8s_openapi::api::core::v1::{ConfigMapKeySelector, EnvVar, EnvVarSource, ObjectFieldSelector, SecretKeySelector};
 
 use super::{Blueprint, config_map, labels};
 use crate::ChildKind;
@@ -27,10 +25,7 @@ pub(super) fn of_sidecar(blueprint: &Blueprint<'_>) -> Vec<EnvVar> {
     let mut env = declared(blueprint, is_for_sidecar);
     env.extend(of_node(blueprint));
     env.extend([
-        literal(
-            "ANKKA_PROCESS_ADDRESS",
-            &format!("{LOOPBACK}:{PROCESS_PORT}"),
-        ),
+        literal("ANKKA_PROCESS_ADDRESS", &format!("{LOOPBACK}:{PROCESS_PORT}")),
         literal("ANKKA_SIDECAR_PORT", SIDECAR_PORT),
         literal("ANKKA_SIDECAR_BIND", LOOPBACK),
     ]);
@@ -42,10 +37,7 @@ pub(super) fn of_process(blueprint: &Blueprint<'_>) -> Vec<EnvVar> {
     let mut env = declared(blueprint, |name| !is_for_sidecar(name));
     env.extend([
         literal("ANKKA_PROCESS_PORT", PROCESS_PORT),
-        literal(
-            "ANKKA_SIDECAR_ADDRESS",
-            &format!("{LOOPBACK}:{SIDECAR_PORT}"),
-        ),
+        literal("ANKKA_SIDECAR_ADDRESS", &format!("{LOOPBACK}:{SIDECAR_PORT}")),
     ]);
     env
 }
@@ -69,10 +61,7 @@ fn of_node(blueprint: &Blueprint<'_>) -> Vec<EnvVar> {
             },
         ),
         literal("ANKKA_CLUSTER_SERVICE", name),
-        literal(
-            "ANKKA_CLUSTER_POD_SELECTOR",
-            &labels::peer_selector(blueprint),
-        ),
+        literal("ANKKA_CLUSTER_POD_SELECTOR", &labels::peer_selector(blueprint)),
         sourced(
             "ANKKA_CLUSTER_CONTACT_POINTS",
             EnvVarSource {
@@ -89,17 +78,11 @@ fn of_node(blueprint: &Blueprint<'_>) -> Vec<EnvVar> {
 }
 
 fn is_for_sidecar(name: &str) -> bool {
-    SIDECAR_PREFIXES
-        .iter()
-        .any(|prefix| name.starts_with(prefix))
+    SIDECAR_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
 fn declared(blueprint: &Blueprint<'_>, wanted: impl Fn(&str) -> bool) -> Vec<EnvVar> {
-    let variables = blueprint
-        .service
-        .env
-        .iter()
-        .filter(|variable| wanted(&variable.name));
+    let variables = blueprint.service.env.iter().filter(|variable| wanted(&variable.name));
     variables.map(variable).collect()
 }
 
@@ -109,11 +92,7 @@ fn variable(declared: &validated::EnvVar) -> EnvVar {
         validated::EnvSource::Secret { name, key } => sourced(
             &declared.name,
             EnvVarSource {
-                secret_key_ref: Some(SecretKeySelector {
-                    name: name.clone(),
-                    key: key.clone(),
-                    optional: None,
-                }),
+                secret_key_ref: Some(SecretKeySelector { name: name.clone(), key: key.clone(), optional: None }),
                 ..Default::default()
             },
         ),
@@ -124,17 +103,9 @@ fn variable(declared: &validated::EnvVar) -> EnvVar {
 /// doubled. An empty value is left out, as the API server stores it.
 fn literal(name: &str, value: &str) -> EnvVar {
     let value = (!value.is_empty()).then(|| value.replace('$', "$$"));
-    EnvVar {
-        name: name.to_owned(),
-        value,
-        value_from: None,
-    }
+    EnvVar { name: name.to_owned(), value, value_from: None }
 }
 
 fn sourced(name: &str, source: EnvVarSource) -> EnvVar {
-    EnvVar {
-        name: name.to_owned(),
-        value: None,
-        value_from: Some(source),
-    }
+    EnvVar { name: name.to_owned(), value: None, value_from: Some(source) }
 }

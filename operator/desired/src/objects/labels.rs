@@ -18,26 +18,18 @@ pub(super) fn identity(blueprint: &Blueprint<'_>) -> BTreeMap<String, String> {
 
 /// Selects the service's instances. It never changes, because a Deployment's selector cannot.
 pub(super) fn selector(blueprint: &Blueprint<'_>) -> LabelSelector {
-    LabelSelector {
-        match_labels: Some(identity(blueprint)),
-        ..Default::default()
-    }
+    LabelSelector { match_labels: Some(identity(blueprint)), ..Default::default() }
 }
 
 /// The labels of an instance: the descriptor's, then ours over them.
 pub(super) fn of_instance(blueprint: &Blueprint<'_>) -> BTreeMap<String, String> {
     let mut wanted = declared_labels(blueprint);
-    wanted.insert(
-        labels::FORMATION.to_owned(),
-        labels::FORMATION_VALUE.to_owned(),
-    );
+    wanted.insert(labels::FORMATION.to_owned(), labels::FORMATION_VALUE.to_owned());
     wanted
 }
 
 /// The annotations of an instance: the descriptor's, and the count of restarts once there was one.
-pub(super) fn annotations_of_instance(
-    blueprint: &Blueprint<'_>,
-) -> Option<BTreeMap<String, String>> {
+pub(super) fn annotations_of_instance(blueprint: &Blueprint<'_>) -> Option<BTreeMap<String, String>> {
     let mut wanted = declared_annotations(blueprint);
     if blueprint.restarts > 0 {
         wanted.insert(labels::RESTARTS.to_owned(), blueprint.restarts.to_string());
@@ -48,15 +40,8 @@ pub(super) fn annotations_of_instance(
 /// Peers find each other by this: every label that is the same on all instances and on nothing else.
 pub(super) fn peer_selector(blueprint: &Blueprint<'_>) -> String {
     let mut wanted = identity(blueprint);
-    wanted.insert(
-        labels::FORMATION.to_owned(),
-        labels::FORMATION_VALUE.to_owned(),
-    );
-    wanted
-        .iter()
-        .map(|(key, value)| format!("{key}={value}"))
-        .collect::<Vec<_>>()
-        .join(",")
+    wanted.insert(labels::FORMATION.to_owned(), labels::FORMATION_VALUE.to_owned());
+    wanted.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(",")
 }
 
 /// Metadata of an object that carries the platform's labels only.
@@ -77,15 +62,8 @@ pub(super) fn metadata(blueprint: &Blueprint<'_>, kind: ChildKind) -> ObjectMeta
 /// last made a difference to the object.
 pub(super) fn declared_metadata(blueprint: &Blueprint<'_>, kind: ChildKind) -> ObjectMeta {
     let mut annotations = declared_annotations(blueprint);
-    annotations.insert(
-        labels::GENERATION.to_owned(),
-        blueprint.generation.to_string(),
-    );
-    ObjectMeta {
-        labels: Some(declared_labels(blueprint)),
-        annotations: Some(annotations),
-        ..metadata(blueprint, kind)
-    }
+    annotations.insert(labels::GENERATION.to_owned(), blueprint.generation.to_string());
+    ObjectMeta { labels: Some(declared_labels(blueprint)), annotations: Some(annotations), ..metadata(blueprint, kind) }
 }
 
 fn declared_labels(blueprint: &Blueprint<'_>) -> BTreeMap<String, String> {

@@ -46,11 +46,7 @@ pub struct Blueprint<'a> {
 impl Blueprint<'_> {
     /// Instances to run: none while paused.
     pub fn instances(&self) -> i32 {
-        if self.paused {
-            0
-        } else {
-            self.service.instances
-        }
+        if self.paused { 0 } else { self.service.instances }
     }
 
     fn child<T: Serialize>(&self, kind: ChildKind, object: &T) -> Child {
@@ -62,10 +58,7 @@ impl Blueprint<'_> {
 /// Every object the service wants, in the order in which they are made.
 pub fn children(blueprint: &Blueprint<'_>) -> Vec<Child> {
     let mut children = vec![
-        blueprint.child(
-            ChildKind::ServiceAccount,
-            &service_account::build(blueprint),
-        ),
+        blueprint.child(ChildKind::ServiceAccount, &service_account::build(blueprint)),
         blueprint.child(ChildKind::Role, &role::build(blueprint)),
         blueprint.child(ChildKind::RoleBinding, &role_binding::build(blueprint)),
         blueprint.child(ChildKind::ConfigMap, &config_map::build(blueprint)),

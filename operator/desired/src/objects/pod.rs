@@ -3,9 +3,8 @@
 
 use ankka_crds::names::{SERVICE_CONTAINER, SIDECAR_CONTAINER};
 use k8s_openapi::api::core::v1::{
-    Container, ContainerPort, EnvVar, HTTPGetAction, Lifecycle, LifecycleHandler,
-    LocalObjectReference, PodSpec, PodTemplateSpec, Probe, ResourceRequirements, SleepAction,
-    TopologySpreadConstraint,
+    Container, ContainerPort, EnvVar, HTTPGetAction, Lifecycle, LifecycleHandler, LocalObjectReference, PodSpec,
+    PodTemplateSpec, Probe, ResourceRequirements, SleepAction, TopologySpreadConstraint,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -60,36 +59,17 @@ fn containers(blueprint: &Blueprint<'_>) -> Vec<Container> {
     match blueprint.sidecar {
         None => vec![node(
             blueprint,
-            container(
-                SERVICE_CONTAINER,
-                &service.image,
-                environment::of_embedded(blueprint),
-                size,
-            ),
+            container(SERVICE_CONTAINER, &service.image, environment::of_embedded(blueprint), size),
         )],
         Some(image) => vec![
-            node(
-                blueprint,
-                container(
-                    SIDECAR_CONTAINER,
-                    image,
-                    environment::of_sidecar(blueprint),
-                    size,
-                ),
-            ),
-            container(
-                SERVICE_CONTAINER,
-                &service.image,
-                environment::of_process(blueprint),
-                PROCESS_SIZE,
-            ),
+            node(blueprint, container(SIDECAR_CONTAINER, image, environment::of_sidecar(blueprint), size)),
+            container(SERVICE_CONTAINER, &service.image, environment::of_process(blueprint), PROCESS_SIZE),
         ],
     }
 }
 
 fn container(name: &str, image: &str, env: Vec<EnvVar>, (cpu, memory): (&str, &str)) -> Container {
-    let size = [("cpu", cpu), ("memory", memory)]
-        .map(|(key, value)| (key.to_owned(), Quantity(value.to_owned())));
+    let size = [("cpu", cpu), ("memory", memory)].map(|(key, value)| (key.to_owned(), Quantity(value.to_owned())));
     Container {
         name: name.to_owned(),
         image: Some(image.to_owned()),
@@ -102,9 +82,7 @@ fn container(name: &str, image: &str, env: Vec<EnvVar>, (cpu, memory): (&str, &s
         }),
         lifecycle: Some(Lifecycle {
             pre_stop: Some(LifecycleHandler {
-                sleep: Some(SleepAction {
-                    seconds: PRE_STOP_PAUSE,
-                }),
+                sleep: Some(SleepAction { seconds: PRE_STOP_PAUSE }),
                 ..Default::default()
             }),
             ..Default::default()
@@ -117,14 +95,8 @@ fn container(name: &str, image: &str, env: Vec<EnvVar>, (cpu, memory): (&str, &s
 /// Makes a container the cluster node: its ports, and the question whether it is ready. There is no liveness probe: a slow
 /// instance is left to recover.
 fn node(blueprint: &Blueprint<'_>, container: Container) -> Container {
-    let http = blueprint
-        .service
-        .port
-        .map(|port| port_named(HTTP_PORT, i32::from(port)));
-    let own = [
-        port_named("management", MANAGEMENT_PORT),
-        port_named("remoting", REMOTING_PORT),
-    ];
+    let http = blueprint.service.port.map(|port| port_named(HTTP_PORT, i32::from(port)));
+    let own = [port_named("management", MANAGEMENT_PORT), port_named("remoting", REMOTING_PORT)];
     Container {
         ports: Some(http.into_iter().chain(own).collect()),
         readiness_probe: Some(Probe {
@@ -170,10 +142,5 @@ fn spread(blueprint: &Blueprint<'_>) -> TopologySpreadConstraint {
 
 fn pull_secrets(blueprint: &Blueprint<'_>) -> Option<Vec<LocalObjectReference>> {
     let names = &blueprint.pull_secrets;
-    (!names.is_empty()).then(|| {
-        names
-            .iter()
-            .map(|name| LocalObjectReference { name: name.clone() })
-            .collect()
-    })
+    (!names.is_empty()).then(|| names.iter().map(|name| LocalObjectReference { name: name.clone() }).collect())
 }

@@ -1,0 +1,10 @@
+//! Tests of the decision and of what it renders, through the crate's public face.
+
+mod faults;
+mod hold;
+mod project;
+mod properties;
+mod recorded;
+mod rendering;
+mod status;
+mod support;
