@@ -58,6 +58,8 @@ impl OwnFields {
 
     fn holds(&self, path: Path, value: &Value, field: &str) -> bool {
         match value {
+            // The record has nothing to say about an empty object.
+            Value::Object(fields) if fields.is_empty() => true,
             Value::Object(fields) if !ONE_PIECE.contains(&field) => {
                 fields.iter().all(|(key, value)| self.holds(path.then_field(key), value, key))
             }
@@ -88,16 +90,8 @@ impl OwnFields {
 
 /// Objects, and objects in lists, that we write and the record holds as one field. Their kind is part of Kubernetes' schema: the record alone does
 /// not tell one field from a list or map of which nothing is left.
-const ONE_PIECE: [&str; 8] = [
-    "configMapKeyRef",
-    "fieldRef",
-    "imagePullSecrets",
-    "labelSelector",
-    "podSelector",
-    "roleRef",
-    "secretKeyRef",
-    "selector",
-];
+const ONE_PIECE: [&str; 7] =
+    ["configMapKeyRef", "fieldRef", "imagePullSecrets", "labelSelector", "roleRef", "secretKeyRef", "selector"];
 
 /// Names of the fields that identify an item of a list that we write; none for a list that the record holds as one field.
 fn list_key(list: &str, item: &Value) -> &'static [&'static str] {
