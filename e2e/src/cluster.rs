@@ -95,7 +95,7 @@ impl Platform {
         let run = Run::new(program).env("KUBECONFIG", &self.kubeconfig);
         match &self.local {
             // What kubectl remembers of the cluster goes with it.
-            Some(local) => run.env("KUBECACHEDIR", local.paths().state.join("kubectl-cache")),
+            Some(local) => run.env("KUBECACHEDIR", local.paths().state.join("kubectl-cache")).env("NO_PROXY", "*"),
             None => run,
         }
     }

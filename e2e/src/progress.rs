@@ -8,7 +8,8 @@ use std::{
 use anyhow::Result;
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// How often a long step says that it is still at work where there is no terminal.
+/// When a step that is not done yet says that it is at work, and how often again, where there is no terminal.
+const FIRST: Duration = Duration::from_secs(3);
 const REMINDER: Duration = Duration::from_secs(30);
 
 /// Prints one line.
@@ -25,17 +26,14 @@ pub async fn step<T>(what: &str, hint: Option<&str>, work: impl Future<Output = 
     let announced = hint.map_or_else(|| what.to_owned(), |hint| format!("{what} ({hint})"));
     let began = Instant::now();
     let spinner = std::io::stderr().is_terminal().then(|| spinner(&announced));
-    if spinner.is_none() && hint.is_some() {
-        say(format_args!("    … {announced}"));
-    }
 
     tokio::pin!(work);
-    let mut reminder = tokio::time::interval_at(tokio::time::Instant::now() + REMINDER, REMINDER);
+    let mut reminder = tokio::time::interval_at(tokio::time::Instant::now() + FIRST, REMINDER);
     let result = loop {
         tokio::select! {
             result = &mut work => break result,
             _ = reminder.tick() => if spinner.is_none() {
-                say(format_args!("    … {what}: {} s", began.elapsed().as_secs()));
+                say(format_args!("    … {announced}: {} s", began.elapsed().as_secs()));
             },
         }
     };

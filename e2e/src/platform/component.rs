@@ -1,8 +1,11 @@
 //! The programs a cluster consists of, under one name each.
 
-use std::time::Duration;
+use std::{
+    net::{SocketAddr, TcpListener},
+    time::Duration,
+};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
 use super::{
     addresses, api_server, containerd, controller_manager, dns, etcd, kubelet, kwok, layout::Layout, process::Daemon,
@@ -121,6 +124,15 @@ impl Component {
 
     /// Starts it unless it runs as it should, and waits until it is ready.
     pub(crate) async fn start(self, layout: &Layout) -> Result<()> {
+        if !self.runs(layout)
+            && let Ok(address) = self.address(layout).parse::<SocketAddr>()
+            && let Err(error) = TcpListener::bind(address)
+        {
+            bail!(
+                "{} cannot have its address {address} ({error}): is another local platform, or another node, running here?",
+                self.name()
+            );
+        }
         layout.processes.start(self.name(), &self.daemon(layout)?).await?;
         layout.processes.ready(self.name(), LIMIT, || self.healthy(layout)).await
     }

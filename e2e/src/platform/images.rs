@@ -137,7 +137,8 @@ async fn build(layout: &Layout, packing: &Packing, reference: &str, archive: &Pa
             .args(args)
             .limit(Duration::from_mins(3))
     };
-    let unfinished = archive.with_extension(format!("{}.partial", std::process::id()));
+    let random = temporary.path().file_name().context("a temporary folder has a name")?.display().to_string();
+    let unfinished = archive.with_extension(format!("{random}.partial"));
     let (Some(dockerfile), Some(stage), Some(nothing), Some(tar)) =
         (packing.dockerfile.to_str(), stage.to_str(), nothing.to_str(), unfinished.to_str())
     else {

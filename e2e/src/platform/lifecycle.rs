@@ -238,6 +238,9 @@ impl Local {
     /// # Errors
     /// When a file cannot be read, buildah fails, or containerd refuses the image.
     pub async fn import(&self, packing: &Packing, reference: &str) -> Result<bool> {
+        if !self.layout.node {
+            bail!("there is no node to import {reference} into: that takes root");
+        }
         images::import(&self.layout, packing, reference).await
     }
 

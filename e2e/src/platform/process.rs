@@ -173,6 +173,9 @@ impl Processes {
     fn spawn(&self, name: &str, daemon: &Daemon, log: File, configuration: String) -> Result<()> {
         let child = tokio::process::Command::new(&daemon.program)
             .args(&daemon.args)
+            // Nothing of the environment but what it needs: a proxy meant for us would swallow its calls within the cluster.
+            .env_clear()
+            .envs(["HOME", "PATH"].iter().filter_map(|name| Some((name, std::env::var_os(name)?))))
             .envs(daemon.env.iter().map(|(name, value)| (name, value)))
             .current_dir("/")
             .stdin(Stdio::null())
