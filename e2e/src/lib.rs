@@ -11,6 +11,7 @@ pub mod paths;
 pub mod platform;
 pub mod progress;
 pub mod run;
+pub mod suite;
 pub mod tools;
 pub mod web;
 

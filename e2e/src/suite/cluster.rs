@@ -1,10 +1,8 @@
 //! A cluster with the platform on it, as a test sees it: a client, and the commands a person would type.
 
 use std::{
-    io::Write as _,
     net::SocketAddr,
-    path::PathBuf,
-    process::{Command, Output, Stdio},
+    process::Output,
     time::{Duration, Instant},
 };
 
@@ -17,40 +15,33 @@ use kube::{
 };
 use serde_json::{Value, json};
 
+use crate::Platform;
+
+/// How long one command may take: as long as an upgrade of the whole platform.
+const LONGEST_COMMAND: Duration = Duration::from_mins(5);
+
 /// The cluster under test.
 pub struct Cluster {
     /// Talks to its API server as an administrator.
     pub client: Client,
-    /// The kubeconfig of that administrator.
-    pub kubeconfig: PathBuf,
-    /// Folder with `kubectl`, `helm` and `ankka`.
-    pub programs: PathBuf,
-    /// The API server's audit log, one JSON object a line.
-    pub audit_log: PathBuf,
+    /// The platform behind it.
+    pub platform: Platform,
 }
 
 impl Cluster {
-    /// A command of `programs`, against this cluster.
-    pub fn command(&self, program: &str) -> Command {
-        let mut command = Command::new(self.programs.join(program));
-        command.env("KUBECONFIG", &self.kubeconfig).env("NO_COLOR", "1").env_remove("ANKKA_PROJECT");
-        command
+    /// The cluster of a platform that is up.
+    pub fn new(platform: Platform) -> Self {
+        Self { client: platform.client(), platform }
     }
 
-    /// Runs a command to its end, with `input` on its standard input.
+    /// Runs `kubectl`, `helm` or `ankka` to its end, with `input` on its standard input.
     pub async fn run(&self, program: &str, args: &[&str], input: &str) -> Result<Output> {
-        let mut command = self.command(program);
-        command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let (name, input) = (program.to_owned(), input.to_owned());
-        tokio::task::spawn_blocking(move || {
-            let mut child = command.spawn().with_context(|| format!("failed to start {name}"))?;
-            let mut stdin = child.stdin.take().context("the command has no standard input")?;
-            // A command that does not read its input closes it early; its exit code tells.
-            let _ = stdin.write_all(input.as_bytes());
-            drop(stdin);
-            child.wait_with_output().with_context(|| format!("failed to run {name}"))
-        })
-        .await?
+        let run = match program {
+            "kubectl" => self.platform.kubectl(),
+            "helm" => self.platform.helm(),
+            _ => self.platform.ankka()?,
+        };
+        run.args(args).env("NO_COLOR", "1").env("ANKKA_PROJECT", "").input(input).limit(LONGEST_COMMAND).output().await
     }
 
     /// Runs a command that must succeed, and returns what it printed.
@@ -76,7 +67,11 @@ impl Cluster {
         let namespace = ankka_crds::names::namespace(ankka_crds::names::DEFAULT_PREFIX, id);
         eventually("the project to be ready", Duration::from_secs(30), async || {
             let project = projects.get(id).await?;
-            let ready = project.status.iter().flat_map(|status| &status.conditions).any(|condition| condition.type_ == "Ready" && condition.status == "True");
+            let ready = project
+                .status
+                .iter()
+                .flat_map(|status| &status.conditions)
+                .any(|condition| condition.type_ == "Ready" && condition.status == "True");
             Ok(if ready { Ok(()) } else { Err(format!("{:?}", project.status)) })
         })
         .await?;
@@ -102,7 +97,10 @@ impl Cluster {
             Ok(if current && status.lifecycle.as_deref() == Some(wanted) {
                 Ok(service)
             } else {
-                Err(format!("{:?}, {}/{}, {:?}", status.lifecycle, status.ready_instances, status.desired_instances, status.detail))
+                Err(format!(
+                    "{:?}, {}/{}, {:?}",
+                    status.lifecycle, status.ready_instances, status.desired_instances, status.detail
+                ))
             })
         })
         .await
@@ -117,7 +115,8 @@ impl Cluster {
 
     /// UIDs of the service's pods, sorted.
     pub async fn pod_uids(&self, namespace: &str, service: &str) -> Result<Vec<String>> {
-        let mut uids: Vec<String> = self.pods(namespace, service).await?.into_iter().filter_map(|pod| pod.metadata.uid).collect();
+        let mut uids: Vec<String> =
+            self.pods(namespace, service).await?.into_iter().filter_map(|pod| pod.metadata.uid).collect();
         uids.sort();
         Ok(uids)
     }
@@ -133,7 +132,11 @@ impl Cluster {
 }
 
 /// Asks until the answer is `Ok`, at most `limit` long; the last `Err` says what was there instead.
-pub async fn eventually<T>(what: &str, limit: Duration, mut ask: impl AsyncFnMut() -> Result<Result<T, String>>) -> Result<T> {
+pub async fn eventually<T>(
+    what: &str,
+    limit: Duration,
+    mut ask: impl AsyncFnMut() -> Result<Result<T, String>>,
+) -> Result<T> {
     let started = Instant::now();
     loop {
         let seen = match ask().await {

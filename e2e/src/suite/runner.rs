@@ -58,7 +58,8 @@ pub async fn run(cases: &[Case], cluster: &Arc<Cluster>, filter: Option<&str>) -
     let mut tally = Tally::default();
     for case in cases.iter().filter(|case| filter.is_none_or(|wanted| case.name.contains(wanted))) {
         let started = Instant::now();
-        let outcome = AssertUnwindSafe(tokio::time::timeout(CASE_LIMIT, (case.run)(cluster.clone()))).catch_unwind().await;
+        let outcome =
+            AssertUnwindSafe(tokio::time::timeout(CASE_LIMIT, (case.run)(cluster.clone()))).catch_unwind().await;
         let result = match outcome {
             Ok(Ok(result)) => result,
             Ok(Err(_)) => Err(anyhow!("no end after {} s", CASE_LIMIT.as_secs())),

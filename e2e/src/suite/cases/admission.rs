@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use ankka_crds::corpus;
+use ankka_crds::corpus::{self, Layer};
 use anyhow::{Result, bail, ensure};
 use kube::{
     Api,
@@ -16,11 +16,19 @@ use crate::suite::{Case, Cluster, cluster::descriptor};
 /// The cases of this family.
 pub fn cases() -> Vec<Case> {
     vec![
-        Case::new("the_whole_corpus_gets_its_messages_from_the_api_server", |cluster| async move { whole_corpus(&cluster).await }),
-        Case::new("kubectl_apply_prints_every_problem_on_a_line_of_its_own", |cluster| async move { kubectl(&cluster).await }),
-        Case::new("generated_descriptors_get_the_same_words_from_cli_and_webhook", |cluster| async move { generated(&cluster, 500).await }),
+        Case::new("the_whole_corpus_gets_its_messages_from_the_api_server", |cluster| async move {
+            whole_corpus(&cluster).await
+        }),
+        Case::new("kubectl_apply_prints_every_problem_on_a_line_of_its_own", |cluster| async move {
+            kubectl(&cluster).await
+        }),
+        Case::new("generated_descriptors_get_the_same_words_from_cli_and_webhook", |cluster| async move {
+            generated(&cluster, 500).await
+        }),
         Case::new("warnings_reach_whoever_applies", |cluster| async move { warnings(&cluster).await }),
-        Case::new("finalizers_can_be_removed_from_a_service_that_breaks_the_rules", |cluster| async move { deletion(&cluster).await }),
+        Case::new("finalizers_can_be_removed_from_a_service_that_breaks_the_rules", |cluster| async move {
+            deletion(&cluster).await
+        }),
         Case::new("kubectl_explain_describes_every_field", |cluster| async move { explain(&cluster).await }),
     ]
 }
@@ -53,11 +61,16 @@ fn as_field(path: &str) -> String {
 async fn whole_corpus(cluster: &Cluster) -> Result<()> {
     let namespace = cluster.project("corpus").await?;
     let mut judged = 0;
-    for case in corpus::cases().filter(|case| case.api()) {
-        let Ok(document) = serde_json::from_slice::<Value>(&case.text) else { continue };
-        let name = document["name"].as_str().unwrap_or_default();
-        let found = answer(cluster, &namespace, name, &document["service"]).await.map_err(|error| error.context(case.name.clone()))?;
-        let wanted: Vec<_> = case.problems.iter().map(|problem| (as_field(&problem.path), problem.message.clone())).collect();
+    for case in corpus::cases_for(Layer::Api) {
+        // What needs another project or another installation is judged in the webhook's own tests.
+        if case.context().project.is_some() || case.context().installation.is_some() {
+            continue;
+        }
+        let (name, service) = case.resource();
+        let found =
+            answer(cluster, &namespace, &name, &service).await.map_err(|error| error.context(case.name.clone()))?;
+        let wanted: Vec<_> =
+            case.problems.iter().map(|problem| (as_field(&problem.path), problem.message.clone())).collect();
         ensure!(found == wanted, "{}: expected {wanted:?}, the API server said {found:?}", case.name);
         judged += 1;
     }
@@ -72,7 +85,9 @@ async fn kubectl(cluster: &Cluster) -> Result<()> {
         "env": [{ "name": "A", "value": "x", "secretKeyRef": { "name": "s", "key": "k" } }, { "name": "" }],
         "resources": { "instanceType": "xl", "autoscaling": { "minInstances": 0, "targetCpuPercent": 101 } }
     });
-    let output = cluster.run("kubectl", &["apply", "-n", &namespace, "-f", "-"], &resource("1cart", &service).to_string()).await?;
+    let output = cluster
+        .run("kubectl", &["apply", "-n", &namespace, "-f", "-"], &resource("1cart", &service).to_string())
+        .await?;
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     ensure!(!output.status.success(), "it was admitted");
     ensure!(said.contains("The AnkkaService \"1cart\" is invalid"), "{said}");
@@ -104,9 +119,13 @@ pub async fn generated(cluster: &Cluster, count: usize) -> Result<()> {
         let context = ankka_crds::Context { project: Some("corpus"), installation: None };
         let command_line: Vec<_> = match ankka_crds::descriptor::read(text.as_bytes(), context) {
             Ok(_) => Vec::new(),
-            Err(found) => found.into_iter().map(|located| (as_field(&located.problem.path), located.problem.message)).collect(),
+            Err(found) => {
+                found.into_iter().map(|located| (as_field(&located.problem.path), located.problem.message)).collect()
+            }
         };
-        let webhook = answer(cluster, &namespace, name, &document["service"]).await.map_err(|error| error.context(text.clone()))?;
+        let webhook = answer(cluster, &namespace, name, &document["service"])
+            .await
+            .map_err(|error| error.context(text.clone()))?;
         ensure!(command_line == webhook, "{text}: the command line says {command_line:?}, the webhook {webhook:?}");
         *kinds.entry(webhook.is_empty()).or_default() += 1;
     }
@@ -115,16 +134,26 @@ pub async fn generated(cluster: &Cluster, count: usize) -> Result<()> {
 }
 
 fn kube_accepts(name: &str) -> bool {
-    let edge = |letter: Option<char>| letter.is_some_and(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit());
+    let edge =
+        |letter: Option<char>| letter.is_some_and(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit());
     name.len() <= 253
         && name.split('.').all(|label| edge(label.chars().next()) && edge(label.chars().last()))
-        && name.chars().all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-' || letter == '.')
+        && name
+            .chars()
+            .all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-' || letter == '.')
 }
 
 async fn warnings(cluster: &Cluster) -> Result<()> {
     let namespace = cluster.project("corpus").await?;
-    let service = descriptor("even", json!({ "resources": { "autoscaling": { "minInstances": 2 } } }))["service"].clone();
-    let output = cluster.run("kubectl", &["apply", "--dry-run=server", "-n", &namespace, "-f", "-"], &resource("even", &service).to_string()).await?;
+    let service =
+        descriptor("even", json!({ "resources": { "autoscaling": { "minInstances": 2 } } }))["service"].clone();
+    let output = cluster
+        .run(
+            "kubectl",
+            &["apply", "--dry-run=server", "-n", &namespace, "-f", "-"],
+            &resource("even", &service).to_string(),
+        )
+        .await?;
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     ensure!(output.status.success() && said.contains("Warning:") && said.contains("odd"), "{said}");
     Ok(())
@@ -143,7 +172,21 @@ async fn deletion(cluster: &Cluster) -> Result<()> {
     tokio::time::sleep(Duration::from_secs(2)).await;
     let pods = serde_json::to_string(&cluster.pods(&namespace, "held").await?)?;
     ensure!(!pods.contains("evil:1"), "a service that is being deleted was changed");
-    cluster.ok("kubectl", &["patch", "ankkaservice/held", "-n", &namespace, "--type=merge", "-p", r#"{"metadata":{"finalizers":null}}"#], "").await?;
+    cluster
+        .ok(
+            "kubectl",
+            &[
+                "patch",
+                "ankkaservice/held",
+                "-n",
+                &namespace,
+                "--type=merge",
+                "-p",
+                r#"{"metadata":{"finalizers":null}}"#,
+            ],
+            "",
+        )
+        .await?;
     Ok(())
 }
 

@@ -15,8 +15,13 @@ use crate::suite::{
 /// The cases of this family.
 pub fn cases() -> Vec<Case> {
     vec![
-        Case::new("the_minimal_descriptor_runs_one_small_instance_on_port_9000", |cluster| async move { minimal(&cluster).await }),
-        Case::new("the_complete_descriptor_runs_three_medium_instances", |cluster| async move { complete(&cluster).await }),
+        Case::new("the_minimal_descriptor_runs_one_small_instance_on_port_9000", |cluster| async move {
+            minimal(&cluster).await
+        }),
+        Case::new(
+            "the_complete_descriptor_runs_three_medium_instances",
+            |cluster| async move { complete(&cluster).await },
+        ),
         Case::new("the_process_descriptor_runs_beside_the_sidecar", |cluster| async move { process(&cluster).await }),
     ]
 }
@@ -41,7 +46,9 @@ async fn minimal(cluster: &Cluster) -> Result<()> {
 async fn complete(cluster: &Cluster) -> Result<()> {
     let namespace = cluster.project("complete").await?;
     let secrets: Api<Secret> = Api::namespaced(cluster.client.clone(), &namespace);
-    let secret = serde_json::from_value(json!({ "metadata": { "name": "cart-secrets" }, "stringData": { "anthropic-api-key": "not-a-real-key" } }))?;
+    let secret = serde_json::from_value(
+        json!({ "metadata": { "name": "cart-secrets" }, "stringData": { "anthropic-api-key": "not-a-real-key" } }),
+    )?;
     // A second run of the suite finds it there.
     let _ = secrets.create(&PostParams::default(), &secret).await;
     let descriptor: Value = json!({
@@ -68,24 +75,45 @@ async fn complete(cluster: &Cluster) -> Result<()> {
     let deployment: Deployment = Api::namespaced(cluster.client.clone(), &namespace).get("cart").await?;
     let shown = serde_json::to_value(&deployment)?;
     let container = &shown["spec"]["template"]["spec"]["containers"][0];
-    ensure!(container["resources"] == json!({ "limits": { "cpu": "1", "memory": "1Gi" }, "requests": { "cpu": "1", "memory": "1Gi" } })
-        || container["resources"]["limits"] == json!({ "cpu": "1000m", "memory": "1024Mi" }), "{}", container["resources"]);
+    ensure!(
+        container["resources"]
+            == json!({ "limits": { "cpu": "1", "memory": "1Gi" }, "requests": { "cpu": "1", "memory": "1Gi" } })
+            || container["resources"]["limits"] == json!({ "cpu": "1000m", "memory": "1024Mi" }),
+        "{}",
+        container["resources"]
+    );
     ensure!(container["imagePullPolicy"] == "IfNotPresent" && container["livenessProbe"].is_null(), "{container}");
-    ensure!(shown["spec"]["strategy"]["rollingUpdate"] == json!({ "maxSurge": 1, "maxUnavailable": 0 }), "{}", shown["spec"]["strategy"]);
+    ensure!(
+        shown["spec"]["strategy"]["rollingUpdate"] == json!({ "maxSurge": 1, "maxUnavailable": 0 }),
+        "{}",
+        shown["spec"]["strategy"]
+    );
     for place in [&shown["metadata"], &shown["spec"]["template"]["metadata"]] {
-        ensure!(place["labels"]["team"] == "checkout" && place["annotations"]["example.com/owner"] == "checkout-team", "{place}");
+        ensure!(
+            place["labels"]["team"] == "checkout" && place["annotations"]["example.com/owner"] == "checkout-team",
+            "{place}"
+        );
     }
-    let scalers = cluster.ok("kubectl", &["get", "horizontalpodautoscalers", "-n", &namespace, "-o", "name"], "").await?;
+    let scalers =
+        cluster.ok("kubectl", &["get", "horizontalpodautoscalers", "-n", &namespace, "-o", "name"], "").await?;
     ensure!(scalers.is_empty(), "an autoscaler was made: {scalers}");
     Ok(())
 }
 
 async fn process(cluster: &Cluster) -> Result<()> {
     let namespace = cluster.project("process").await?;
-    cluster.apply("process", &json!({ "name": "cart", "service": { "image": CART, "hosting": "process", "protocol": "1.0" } })).await?;
+    cluster
+        .apply(
+            "process",
+            &json!({ "name": "cart", "service": { "image": CART, "hosting": "process", "protocol": "1.0" } }),
+        )
+        .await?;
     cluster.lifecycle(&namespace, "cart", "Ready", Duration::from_secs(60)).await?;
     let pods = cluster.pods(&namespace, "cart").await?;
-    let names: Vec<_> = pods.iter().flat_map(|pod| pod.spec.iter().flat_map(|spec| spec.containers.iter().map(|container| container.name.clone()))).collect();
+    let names: Vec<_> = pods
+        .iter()
+        .flat_map(|pod| pod.spec.iter().flat_map(|spec| spec.containers.iter().map(|container| container.name.clone())))
+        .collect();
     ensure!(names == ["sidecar", "service"], "{names:?}");
     let address = cluster.address(&namespace, "cart").await?;
     eventually("the service to answer through its sidecar", Duration::from_secs(10), async || {

@@ -22,11 +22,19 @@ use crate::suite::{
 pub fn cases() -> Vec<Case> {
     vec![
         Case::new("kubectl_scale_is_undone_within_a_second", |cluster| async move { kubectl_scale(&cluster).await }),
-        Case::new("what_others_add_under_spec_is_removed_and_their_labels_stay", |cluster| async move { edits(&cluster).await }),
-        Case::new("labels_and_annotations_removed_from_a_descriptor_disappear", |cluster| async move { labels(&cluster).await }),
+        Case::new("what_others_add_under_spec_is_removed_and_their_labels_stay", |cluster| async move {
+            edits(&cluster).await
+        }),
+        Case::new("labels_and_annotations_removed_from_a_descriptor_disappear", |cluster| async move {
+            labels(&cluster).await
+        }),
         Case::new("kubectl_rollout_restart_completes", |cluster| async move { rollout_restart(&cluster).await }),
-        Case::new("a_strangers_deployment_of_the_same_name_is_never_touched", |cluster| async move { stranger(&cluster).await }),
-        Case::new("http_false_removes_the_service_and_http_true_brings_it_back", |cluster| async move { http_off_and_on(&cluster).await }),
+        Case::new("a_strangers_deployment_of_the_same_name_is_never_touched", |cluster| async move {
+            stranger(&cluster).await
+        }),
+        Case::new("http_false_removes_the_service_and_http_true_brings_it_back", |cluster| async move {
+            http_off_and_on(&cluster).await
+        }),
         Case::new("an_unchanged_reapply_changes_nothing", |cluster| async move { unchanged(&cluster).await }),
     ]
 }
@@ -72,11 +80,20 @@ async fn edits(cluster: &Cluster) -> Result<()> {
     eventually("the edit to be undone", Duration::from_secs(10), async || {
         let shown = serde_json::to_value(api.get("edited").await?)?;
         let pod = &shown["spec"]["template"]["spec"];
-        Ok(if pod["nodeSelector"].is_null() && pod["containers"][0]["image"] == crate::suite::cluster::CART { Ok(()) } else { Err(pod.to_string()) })
+        Ok(if pod["nodeSelector"].is_null() && pod["containers"][0]["image"] == crate::suite::cluster::CART {
+            Ok(())
+        } else {
+            Err(pod.to_string())
+        })
     })
     .await?;
     let shown = serde_json::to_value(api.get("edited").await?)?;
-    ensure!(shown["metadata"]["labels"]["other.io/label"] == "stays" && shown["metadata"]["annotations"]["other.io/seen"] == "1", "{}", shown["metadata"]);
+    ensure!(
+        shown["metadata"]["labels"]["other.io/label"] == "stays"
+            && shown["metadata"]["annotations"]["other.io/seen"] == "1",
+        "{}",
+        shown["metadata"]
+    );
     cluster.lifecycle(&namespace, "edited", "Ready", Duration::from_secs(60)).await?;
     Ok(())
 }
@@ -87,13 +104,23 @@ async fn labels(cluster: &Cluster) -> Result<()> {
     let foreign = json!({ "metadata": { "annotations": { "other.io/seen": "1" } } });
     api.patch("labelled", &PatchParams::default(), &Patch::Merge(foreign)).await?;
     let identity = |shown: &Value| shown["metadata"]["labels"]["app.kubernetes.io/name"] == "labelled";
-    ensure!(identity(&serde_json::to_value(api.get("labelled").await?)?), "a label of the descriptor replaced one of the platform's");
+    ensure!(
+        identity(&serde_json::to_value(api.get("labelled").await?)?),
+        "a label of the descriptor replaced one of the platform's"
+    );
     cluster.apply("drift", &descriptor("labelled", json!({ "labels": { "team": "b" } }))).await?;
     cluster.lifecycle(&namespace, "labelled", "Ready", Duration::from_secs(90)).await?;
     let service: Service = Api::namespaced(cluster.client.clone(), &namespace).get("labelled").await?;
     let shown = serde_json::to_value(api.get("labelled").await?)?;
-    for place in [&shown["metadata"], &shown["spec"]["template"]["metadata"], &serde_json::to_value(&service)?["metadata"]] {
-        ensure!(place["labels"]["team"] == "b" && place["labels"]["version"].is_null() && place["annotations"]["example.com/owner"].is_null(), "{place}");
+    for place in
+        [&shown["metadata"], &shown["spec"]["template"]["metadata"], &serde_json::to_value(&service)?["metadata"]]
+    {
+        ensure!(
+            place["labels"]["team"] == "b"
+                && place["labels"]["version"].is_null()
+                && place["annotations"]["example.com/owner"].is_null(),
+            "{place}"
+        );
     }
     ensure!(shown["metadata"]["annotations"]["other.io/seen"] == "1", "another tool's annotation went");
     Ok(())
@@ -103,7 +130,9 @@ async fn rollout_restart(cluster: &Cluster) -> Result<()> {
     let namespace = ready(cluster, "restarted", json!({})).await?;
     let before = cluster.pod_uids(&namespace, "restarted").await?;
     cluster.ok("kubectl", &["rollout", "restart", "deployment/restarted", "-n", &namespace], "").await?;
-    cluster.ok("kubectl", &["rollout", "status", "deployment/restarted", "-n", &namespace, "--timeout=90s"], "").await?;
+    cluster
+        .ok("kubectl", &["rollout", "status", "deployment/restarted", "-n", &namespace, "--timeout=90s"], "")
+        .await?;
     cluster.lifecycle(&namespace, "restarted", "Ready", Duration::from_secs(60)).await?;
     let after = cluster.pod_uids(&namespace, "restarted").await?;
     ensure!(after.len() == 1 && after != before, "{before:?}, then {after:?}");
@@ -124,7 +153,11 @@ async fn stranger(cluster: &Cluster) -> Result<()> {
     let detail = service.status.and_then(|status| status.detail).unwrap_or_default();
     ensure!(detail.contains("stranger") && detail.to_lowercase().contains("deployment"), "{detail}");
     let now = api.get("stranger").await?;
-    ensure!(now.metadata.generation == made.metadata.generation && now.metadata.labels == made.metadata.labels, "it was touched: {:?}", now.metadata);
+    ensure!(
+        now.metadata.generation == made.metadata.generation && now.metadata.labels == made.metadata.labels,
+        "it was touched: {:?}",
+        now.metadata
+    );
     api.delete("stranger", &Default::default()).await?;
     cluster.ok("ankka", &["services", "delete", "stranger", "-p", "drift"], "").await?;
     Ok(())
@@ -139,7 +172,11 @@ async fn http_off_and_on(cluster: &Cluster) -> Result<()> {
     ensure!(services.get_opt("silent").await?.is_none(), "the Service is still there");
     let shown = serde_json::to_value(deployments(cluster, &namespace).get("silent").await?)?;
     let container = &shown["spec"]["template"]["spec"]["containers"][0];
-    ensure!(!container["ports"].to_string().contains("\"http\"") && !container["env"].to_string().contains("ANKKA_HTTP_PORT"), "{container}");
+    ensure!(
+        !container["ports"].to_string().contains("\"http\"")
+            && !container["env"].to_string().contains("ANKKA_HTTP_PORT"),
+        "{container}"
+    );
     cluster.apply("drift", &descriptor("silent", json!({ "port": 9090 }))).await?;
     cluster.lifecycle(&namespace, "silent", "Ready", Duration::from_secs(90)).await?;
     ensure!(cluster.address(&namespace, "silent").await?.port() == 9090, "the port is not 9090");
@@ -150,11 +187,32 @@ async fn unchanged(cluster: &Cluster) -> Result<()> {
     let namespace = ready(cluster, "same", json!({ "labels": { "a": "1", "b": "2" } })).await?;
     let versions = async || -> Result<BTreeMap<String, String>> {
         let listed = cluster
-            .ok("kubectl", &["get", "deployments,services,configmaps,serviceaccounts,roles,rolebindings,ankkaservices", "-n", &namespace, "-o", "json"], "")
+            .ok(
+                "kubectl",
+                &[
+                    "get",
+                    "deployments,services,configmaps,serviceaccounts,roles,rolebindings,ankkaservices",
+                    "-n",
+                    &namespace,
+                    "-o",
+                    "json",
+                ],
+                "",
+            )
             .await?;
         let listed: Value = serde_json::from_str(&listed)?;
-        Ok(listed["items"].as_array().into_iter().flatten().filter(|item| item["metadata"]["name"].as_str().is_some_and(|name| name.contains("same")))
-            .map(|item| (format!("{} {}", item["kind"], item["metadata"]["name"]), item["metadata"]["resourceVersion"].to_string())).collect())
+        Ok(listed["items"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter(|item| item["metadata"]["name"].as_str().is_some_and(|name| name.contains("same")))
+            .map(|item| {
+                (
+                    format!("{} {}", item["kind"], item["metadata"]["name"]),
+                    item["metadata"]["resourceVersion"].to_string(),
+                )
+            })
+            .collect())
     };
     let before = versions().await?;
     ensure!(before.len() >= 7, "{before:?}");

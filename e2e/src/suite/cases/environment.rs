@@ -5,11 +5,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use serde_json::json;
 
-use crate::suite::{
-    Case, Cluster,
-    cluster::descriptor,
-    load::Client,
-};
+use crate::suite::{Case, Cluster, cluster::descriptor, load::Client};
 
 /// The cases of this family.
 pub fn cases() -> Vec<Case> {

@@ -19,12 +19,22 @@ use crate::suite::{
 /// The cases of this family.
 pub fn cases() -> Vec<Case> {
     vec![
-        Case::new("a_broken_image_leaves_the_old_instances_serving_and_says_so", |cluster| async move { broken_image(&cluster).await }),
-        Case::new("a_missing_secret_is_named_and_recovers_by_itself", |cluster| async move { missing_secret(&cluster).await }),
-        Case::new("a_quota_is_quoted_and_the_rollout_completes_once_it_is_raised", |cluster| async move { quota(&cluster).await }),
-        Case::new("a_runtime_out_of_range_is_unavailable_with_both_versions", |cluster| async move { runtime(&cluster).await }),
+        Case::new("a_broken_image_leaves_the_old_instances_serving_and_says_so", |cluster| async move {
+            broken_image(&cluster).await
+        }),
+        Case::new("a_missing_secret_is_named_and_recovers_by_itself", |cluster| async move {
+            missing_secret(&cluster).await
+        }),
+        Case::new("a_quota_is_quoted_and_the_rollout_completes_once_it_is_raised", |cluster| async move {
+            quota(&cluster).await
+        }),
+        Case::new("a_runtime_out_of_range_is_unavailable_with_both_versions", |cluster| async move {
+            runtime(&cluster).await
+        }),
         Case::new("a_bucket_without_a_store_fails_with_the_reason", |cluster| async move { no_store(&cluster).await }),
-        Case::new("an_image_name_with_capitals_is_reported_by_the_node", |cluster| async move { image_name(&cluster).await }),
+        Case::new("an_image_name_with_capitals_is_reported_by_the_node", |cluster| async move {
+            image_name(&cluster).await
+        }),
     ]
 }
 
@@ -47,7 +57,9 @@ async fn broken_image(cluster: &Cluster) -> Result<()> {
     cluster.apply("failures", &broken).await?;
     let lifecycle = detail(cluster, &namespace, "broken", "Image").await?;
     ensure!(lifecycle == "UpdateInProgress" || lifecycle == "Failed", "{lifecycle}");
-    let waited = cluster.run("ankka", &["services", "apply", "-f", "-", "-p", "failures", "--wait=20s"], &broken.to_string()).await?;
+    let waited = cluster
+        .run("ankka", &["services", "apply", "-f", "-", "-p", "failures", "--wait=20s"], &broken.to_string())
+        .await?;
     ensure!(waited.status.code() == Some(1), "apply --wait ended with {}", waited.status);
     cluster.apply("failures", &descriptor("broken", json!({}))).await?;
     cluster.lifecycle(&namespace, "broken", "Ready", Duration::from_secs(60)).await?;
@@ -58,12 +70,22 @@ async fn missing_secret(cluster: &Cluster) -> Result<()> {
     let namespace = cluster.project("failures").await?;
     let secrets: Api<Secret> = Api::namespaced(cluster.client.clone(), &namespace);
     let _ = secrets.delete("late", &DeleteParams::default()).await;
-    cluster.apply("failures", &descriptor("patient", json!({ "env": [{ "name": "TOKEN", "secretKeyRef": { "name": "late", "key": "token" } }] }))).await?;
+    cluster
+        .apply(
+            "failures",
+            &descriptor(
+                "patient",
+                json!({ "env": [{ "name": "TOKEN", "secretKeyRef": { "name": "late", "key": "token" } }] }),
+            ),
+        )
+        .await?;
     detail(cluster, &namespace, "patient", "late").await?;
-    let without: Secret = serde_json::from_value(json!({ "metadata": { "name": "late" }, "stringData": { "other": "x" } }))?;
+    let without: Secret =
+        serde_json::from_value(json!({ "metadata": { "name": "late" }, "stringData": { "other": "x" } }))?;
     secrets.create(&PostParams::default(), &without).await?;
     detail(cluster, &namespace, "patient", "token").await?;
-    let with: Secret = serde_json::from_value(json!({ "metadata": { "name": "late" }, "stringData": { "token": "x" } }))?;
+    let with: Secret =
+        serde_json::from_value(json!({ "metadata": { "name": "late" }, "stringData": { "token": "x" } }))?;
     secrets.replace("late", &PostParams::default(), &with).await?;
     cluster.lifecycle(&namespace, "patient", "Ready", Duration::from_secs(120)).await?;
     Ok(())
@@ -72,7 +94,8 @@ async fn missing_secret(cluster: &Cluster) -> Result<()> {
 async fn quota(cluster: &Cluster) -> Result<()> {
     let namespace = cluster.project("quota").await?;
     let quotas: Api<ResourceQuota> = Api::namespaced(cluster.client.clone(), &namespace);
-    let quota: ResourceQuota = serde_json::from_value(json!({ "metadata": { "name": "one" }, "spec": { "hard": { "pods": "1" } } }))?;
+    let quota: ResourceQuota =
+        serde_json::from_value(json!({ "metadata": { "name": "one" }, "spec": { "hard": { "pods": "1" } } }))?;
     let _ = quotas.delete("one", &DeleteParams::default()).await;
     cluster.apply("quota", &descriptor("frugal", json!({}))).await?;
     cluster.lifecycle(&namespace, "frugal", "Ready", Duration::from_secs(60)).await?;
@@ -95,7 +118,11 @@ async fn runtime(cluster: &Cluster) -> Result<()> {
     let said = service.status.unwrap_or_default();
     let expected = "runtime 0.9.0 is outside the platform's supported range: runtimes 0.1.x–0.2.x (platform 0.2.0)";
     ensure!(said.detail.as_deref() == Some(expected), "{:?}", said.detail);
-    ensure!(said.conditions.iter().any(|condition| condition.type_ == "Stalled" && condition.status == "True"), "{:?}", said.conditions);
+    ensure!(
+        said.conditions.iter().any(|condition| condition.type_ == "Stalled" && condition.status == "True"),
+        "{:?}",
+        said.conditions
+    );
     ensure!(cluster.pods(&namespace, "future").await?.is_empty(), "an instance was started");
     Ok(())
 }
@@ -105,8 +132,15 @@ async fn no_store(cluster: &Cluster) -> Result<()> {
     cluster.apply("failures", &descriptor("reports", json!({ "provisionObjectStorage": true }))).await?;
     let service = cluster.lifecycle(&namespace, "reports", "Failed", Duration::from_secs(20)).await?;
     let status = service.status.unwrap_or_default();
-    ensure!(status.object_storage.is_some_and(|storage| storage.phase == "object storage provisioning failed"), "no phase");
-    ensure!(status.detail.as_deref() == Some("object storage: the installation has no object store"), "{:?}", status.detail);
+    ensure!(
+        status.object_storage.is_some_and(|storage| storage.phase == "object storage provisioning failed"),
+        "no phase"
+    );
+    ensure!(
+        status.detail.as_deref() == Some("object storage: the installation has no object store"),
+        "{:?}",
+        status.detail
+    );
     ensure!(cluster.pods(&namespace, "reports").await?.is_empty(), "an instance was started");
     Ok(())
 }
@@ -116,7 +150,9 @@ async fn image_name(cluster: &Cluster) -> Result<()> {
     let capitals: Value = json!({ "name": "capitals", "service": { "image": "ACME/Cart:1" } });
     cluster.apply("failures", &capitals).await?;
     detail(cluster, &namespace, "capitals", "InvalidImageName").await?;
-    let waited = cluster.run("ankka", &["services", "apply", "-f", "-", "-p", "failures", "--wait=60s"], &capitals.to_string()).await?;
+    let waited = cluster
+        .run("ankka", &["services", "apply", "-f", "-", "-p", "failures", "--wait=60s"], &capitals.to_string())
+        .await?;
     ensure!(waited.status.code() == Some(1), "apply --wait ended with {}", waited.status);
     cluster.ok("ankka", &["services", "delete", "capitals", "-p", "failures"], "").await?;
     Ok(())

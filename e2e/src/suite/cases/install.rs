@@ -38,8 +38,12 @@ pub fn cases() -> Vec<Case> {
     vec![
         Case::new("the_chart_passes_lint_and_its_own_test", |cluster| async move { lint(&cluster).await }),
         Case::new("three_helm_upgrades_fail_no_apply", |cluster| async move { upgrades(cluster).await }),
-        Case::new("uninstall_and_install_again_leave_ten_services_running", |cluster| async move { reinstall(&cluster).await }),
-        Case::new("without_a_webhook_only_writes_of_our_resources_wait", |cluster| async move { no_webhook(&cluster).await }),
+        Case::new("uninstall_and_install_again_leave_ten_services_running", |cluster| async move {
+            reinstall(&cluster).await
+        }),
+        Case::new("without_a_webhook_only_writes_of_our_resources_wait", |cluster| async move {
+            no_webhook(&cluster).await
+        }),
     ]
 }
 
@@ -58,7 +62,8 @@ async fn values(cluster: &Cluster) -> Result<tempfile::NamedTempFile> {
 
 async fn install(cluster: &Cluster, values: &Path, extra: &[&str]) -> Result<()> {
     let values = values.to_str().context("the path is text")?;
-    let mut args = vec!["upgrade", "--install", RELEASE, CHART, "-n", NAMESPACE, "-f", values, "--wait", "--timeout", "180s"];
+    let mut args =
+        vec!["upgrade", "--install", RELEASE, CHART, "-n", NAMESPACE, "-f", values, "--wait", "--timeout", "180s"];
     args.extend(extra);
     cluster.ok("helm", &args, "").await?;
     Ok(())
@@ -89,7 +94,8 @@ async fn upgrades(cluster: Arc<Cluster>) -> Result<()> {
         for number in 1..=3 {
             // An unchanged upgrade, then ones that replace every pod of the platform.
             let note = format!("podAnnotations.e2e={number}");
-            install(&cluster, values.path(), if number == 1 { vec![] } else { vec!["--set-string", &note] }.as_slice()).await?;
+            install(&cluster, values.path(), if number == 1 { vec![] } else { vec!["--set-string", &note] }.as_slice())
+                .await?;
         }
         tokio::time::sleep(Duration::from_secs(8)).await;
         Ok(())
@@ -99,7 +105,13 @@ async fn upgrades(cluster: Arc<Cluster>) -> Result<()> {
     let (done, failed): (u32, Vec<String>) = applies.await?;
     let upgraded: Result<()> = upgraded;
     upgraded?;
-    ensure!(failed.is_empty(), "{} of {} applies failed, the first: {}", failed.len(), failed.len() as u32 + done, failed[0]);
+    ensure!(
+        failed.is_empty(),
+        "{} of {} applies failed, the first: {}",
+        failed.len(),
+        failed.len() as u32 + done,
+        failed[0]
+    );
     ensure!(done > 100, "only {done} applies were made");
     Ok(())
 }
@@ -118,7 +130,12 @@ async fn reinstall(cluster: &Cluster) -> Result<()> {
         for name in &names {
             let pods: Vec<Pod> = cluster.pods(&namespace, name).await?;
             seen.extend(pods.into_iter().map(|pod| {
-                let restarts = pod.status.iter().flat_map(|status| status.container_statuses.iter().flatten()).map(|container| container.restart_count).sum();
+                let restarts = pod
+                    .status
+                    .iter()
+                    .flat_map(|status| status.container_statuses.iter().flatten())
+                    .map(|container| container.restart_count)
+                    .sum();
                 (pod.metadata.uid, restarts)
             }));
         }
@@ -129,13 +146,21 @@ async fn reinstall(cluster: &Cluster) -> Result<()> {
     cluster.ok("helm", &["uninstall", RELEASE, "-n", NAMESPACE, "--wait", "--timeout", "120s"], "").await?;
     let hooks: Api<ValidatingWebhookConfiguration> = Api::all(cluster.client.clone());
     let changers: Api<MutatingWebhookConfiguration> = Api::all(cluster.client.clone());
-    ensure!(hooks.get_opt("ankka-webhook").await?.is_none() && changers.get_opt("ankka-webhook").await?.is_none(), "a webhook configuration stayed");
+    ensure!(
+        hooks.get_opt("ankka-webhook").await?.is_none() && changers.get_opt("ankka-webhook").await?.is_none(),
+        "a webhook configuration stayed"
+    );
     ensure!(pods().await? == before, "an instance was restarted by the uninstall");
     // Nothing of ours stands in the way of anybody's work while we are away.
     cluster.ok("kubectl", &["create", "configmap", "while-away", "-n", &namespace, "--from-literal=a=b"], "").await?;
     install(cluster, values.path(), &["--create-namespace"]).await?;
     for name in &names {
-        cluster.apply("reinstall", &descriptor(name, json!({ "resources": { "autoscaling": { "minInstances": 1 } }, "env": [] }))).await?;
+        cluster
+            .apply(
+                "reinstall",
+                &descriptor(name, json!({ "resources": { "autoscaling": { "minInstances": 1 } }, "env": [] })),
+            )
+            .await?;
         cluster.lifecycle(&namespace, name, "Ready", Duration::from_secs(60)).await?;
     }
     ensure!(pods().await? == before, "an instance was restarted by the new installation");
@@ -150,7 +175,9 @@ async fn no_webhook(cluster: &Cluster) -> Result<()> {
     let old = descriptor("old", json!({}));
     cluster.apply("nowebhook", &old).await?;
     cluster.lifecycle(&namespace, "old", "Ready", Duration::from_secs(60)).await?;
-    let replicas = cluster.ok("kubectl", &["get", "deployment/ankka-webhook", "-n", NAMESPACE, "-o", "jsonpath={.spec.replicas}"], "").await?;
+    let replicas = cluster
+        .ok("kubectl", &["get", "deployment/ankka-webhook", "-n", NAMESPACE, "-o", "jsonpath={.spec.replicas}"], "")
+        .await?;
     cluster.ok("kubectl", &["scale", "deployment/ankka-webhook", "--replicas=0", "-n", NAMESPACE], "").await?;
     eventually("the webhook to be gone", Duration::from_secs(60), async || {
         let pods = cluster.ok("kubectl", &["get", "pods", "-n", NAMESPACE, "-o", "name"], "").await?;
@@ -158,10 +185,16 @@ async fn no_webhook(cluster: &Cluster) -> Result<()> {
     })
     .await?;
     let outcome = async {
-        cluster.ok("kubectl", &["create", "secret", "generic", "others", "-n", &namespace, "--from-literal=a=b"], "").await?;
+        cluster
+            .ok("kubectl", &["create", "secret", "generic", "others", "-n", &namespace, "--from-literal=a=b"], "")
+            .await?;
         cluster.ok("kubectl", &["label", "ankkaservice/old", "team=x", "-n", &namespace], "").await?;
         let refused = cluster
-            .run("ankka", &["services", "apply", "-f", "-", "-p", "nowebhook", "--wait=0"], &descriptor("old", json!({ "port": 9001 })).to_string())
+            .run(
+                "ankka",
+                &["services", "apply", "-f", "-", "-p", "nowebhook", "--wait=0"],
+                &descriptor("old", json!({ "port": 9001 })).to_string(),
+            )
             .await?;
         ensure!(!refused.status.success(), "an apply succeeded without a webhook");
         let said = String::from_utf8_lossy(&refused.stderr).into_owned();
@@ -169,11 +202,18 @@ async fn no_webhook(cluster: &Cluster) -> Result<()> {
         Ok(())
     }
     .await;
-    cluster.ok("kubectl", &["scale", "deployment/ankka-webhook", &format!("--replicas={replicas}"), "-n", NAMESPACE], "").await?;
-    cluster.ok("kubectl", &["rollout", "status", "deployment/ankka-webhook", "-n", NAMESPACE, "--timeout=90s"], "").await?;
+    cluster
+        .ok("kubectl", &["scale", "deployment/ankka-webhook", &format!("--replicas={replicas}"), "-n", NAMESPACE], "")
+        .await?;
+    cluster
+        .ok("kubectl", &["rollout", "status", "deployment/ankka-webhook", "-n", NAMESPACE, "--timeout=90s"], "")
+        .await?;
     outcome?;
     eventually("applies to work again", Duration::from_secs(30), async || {
-        Ok(cluster.apply("nowebhook", &descriptor("old", json!({ "port": 9001 }))).await.map_err(|error| error.to_string()))
+        Ok(cluster
+            .apply("nowebhook", &descriptor("old", json!({ "port": 9001 })))
+            .await
+            .map_err(|error| error.to_string()))
     })
     .await?;
     let _: ObjectMeta = cluster.lifecycle(&namespace, "old", "Ready", Duration::from_secs(60)).await?.metadata;

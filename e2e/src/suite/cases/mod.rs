@@ -1,14 +1,14 @@
 //! The cases, one family a file.
 
-mod admission;
-mod documents;
-mod drift;
-mod environment;
-mod failures;
-mod install;
-mod permissions;
-mod rollout;
-mod scaling;
+pub mod admission;
+pub mod documents;
+pub mod drift;
+pub mod environment;
+pub mod failures;
+pub mod install;
+pub mod permissions;
+pub mod rollout;
+pub mod scaling;
 
 use super::Case;
 

@@ -1,16 +1,15 @@
 //! What each process may do is what it does: read from the API server's audit log of all cases before.
 
-use std::{
-    collections::BTreeSet,
-    io::{BufRead, BufReader},
-};
+use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, ensure};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, Subject};
 use kube::{Api, api::ListParams};
-use serde_json::Value;
 
-use crate::suite::{Case, Cluster};
+use crate::{
+    audit::Position,
+    suite::{Case, Cluster},
+};
 
 const NAMESPACE: &str = "ankka-system";
 
@@ -19,7 +18,10 @@ const HELD_TO_BE_GRANTED: &[(&str, &str, &str)] = &[("", "pods", "get")];
 
 /// The cases of this family.
 pub fn cases() -> Vec<Case> {
-    vec![Case::new("every_granted_verb_is_used_and_nothing_is_denied", |cluster| async move { minimal(&cluster).await })]
+    vec![Case::new(
+        "every_granted_verb_is_used_and_nothing_is_denied",
+        |cluster| async move { minimal(&cluster).await },
+    )]
 }
 
 /// One thing that can be allowed: group, resource (with its subresource), verb.
@@ -40,7 +42,13 @@ async fn minimal(cluster: &Cluster) -> Result<()> {
 
 async fn granted(cluster: &Cluster, account: &str) -> Result<BTreeSet<Power>> {
     let all = ListParams::default();
-    let is = |subjects: &Option<Vec<Subject>>| subjects.iter().flatten().any(|subject| subject.kind == "ServiceAccount" && subject.name == account && subject.namespace.as_deref() == Some(NAMESPACE));
+    let is = |subjects: &Option<Vec<Subject>>| {
+        subjects.iter().flatten().any(|subject| {
+            subject.kind == "ServiceAccount"
+                && subject.name == account
+                && subject.namespace.as_deref() == Some(NAMESPACE)
+        })
+    };
     let mut rules: Vec<PolicyRule> = Vec::new();
     let cluster_roles: Api<ClusterRole> = Api::all(cluster.client.clone());
     for binding in Api::<ClusterRoleBinding>::all(cluster.client.clone()).list(&all).await? {
@@ -53,7 +61,11 @@ async fn granted(cluster: &Cluster, account: &str) -> Result<BTreeSet<Power>> {
             let namespace = binding.metadata.namespace.context("a RoleBinding has a namespace")?;
             rules.extend(match binding.role_ref.kind.as_str() {
                 "ClusterRole" => cluster_roles.get(&binding.role_ref.name).await?.rules.unwrap_or_default(),
-                _ => Api::<Role>::namespaced(cluster.client.clone(), &namespace).get(&binding.role_ref.name).await?.rules.unwrap_or_default(),
+                _ => Api::<Role>::namespaced(cluster.client.clone(), &namespace)
+                    .get(&binding.role_ref.name)
+                    .await?
+                    .rules
+                    .unwrap_or_default(),
             });
         }
     }
@@ -68,32 +80,18 @@ async fn granted(cluster: &Cluster, account: &str) -> Result<BTreeSet<Power>> {
     Ok(powers)
 }
 
+/// What the process asked for since the platform came up: what it was allowed, and what it was not.
 fn used(cluster: &Cluster, account: &str) -> Result<(BTreeSet<Power>, BTreeSet<Power>)> {
     let user = format!("system:serviceaccount:{NAMESPACE}:{account}");
-    let log = std::fs::File::open(&cluster.audit_log).context("failed to open the audit log")?;
+    let (events, _) = cluster.platform.audit()?.since(Position::default())?;
     let (mut used, mut denied) = (BTreeSet::new(), BTreeSet::new());
-    for line in BufReader::new(log).lines() {
-        let line = line?;
-        if !line.contains(&user) {
-            continue;
-        }
-        // The API server may be writing the last line.
-        let Ok(event) = serde_json::from_str::<Value>(&line) else { continue };
-        if event["user"]["username"] != user.as_str() || event["objectRef"]["resource"].is_null() {
-            continue;
-        }
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let reference = &event["objectRef"];
-        let resource = match reference["subresource"].as_str() {
-            Some(sub) => format!("{}/{sub}", text(&reference["resource"])),
-            None => text(&reference["resource"]),
+    for event in events.into_iter().filter(|event| event.user == user && !event.resource.is_empty()) {
+        let resource = match event.subresource.as_str() {
+            "" => event.resource,
+            sub => format!("{}/{sub}", event.resource),
         };
-        let power = (text(&reference["apiGroup"]), resource, text(&event["verb"]));
-        if event["annotations"]["authorization.k8s.io/decision"] == "forbid" {
-            denied.insert(power);
-        } else {
-            used.insert(power);
-        }
+        let set = if event.code == 403 { &mut denied } else { &mut used };
+        set.insert((event.group, resource, event.verb));
     }
     Ok((used, denied))
 }

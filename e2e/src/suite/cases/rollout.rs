@@ -5,11 +5,7 @@ use std::{sync::Arc, time::Duration};
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
-use crate::suite::{
-    Case, Cluster,
-    cluster::descriptor,
-    load::Load,
-};
+use crate::suite::{Case, Cluster, cluster::descriptor, load::Load};
 
 /// The cases of this family; each rolls its service `times` times in a row.
 pub fn cases(times: u32) -> Vec<Case> {
@@ -20,7 +16,9 @@ pub fn cases(times: u32) -> Vec<Case> {
         ("a_deploy_of_three_process_instances_refuses_no_request", "process", 3),
     ]
     .into_iter()
-    .map(|(name, hosting, instances)| Case::new(name, move |cluster: Arc<Cluster>| async move { roll(&cluster, hosting, instances, times).await }))
+    .map(|(name, hosting, instances)| {
+        Case::new(name, move |cluster: Arc<Cluster>| async move { roll(&cluster, hosting, instances, times).await })
+    })
     .collect()
 }
 

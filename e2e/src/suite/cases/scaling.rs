@@ -13,8 +13,12 @@ use crate::suite::{
 /// The cases of this family.
 pub fn cases() -> Vec<Case> {
     vec![
-        Case::new("three_to_four_to_three_instances_keep_the_running_pods", |cluster| async move { scale(&cluster, "quartet", &[3, 4, 3]).await }),
-        Case::new("one_to_three_to_one_instances_keep_the_running_pod", |cluster| async move { scale(&cluster, "solo", &[1, 3, 1]).await }),
+        Case::new("three_to_four_to_three_instances_keep_the_running_pods", |cluster| async move {
+            scale(&cluster, "quartet", &[3, 4, 3]).await
+        }),
+        Case::new("one_to_three_to_one_instances_keep_the_running_pod", |cluster| async move {
+            scale(&cluster, "solo", &[1, 3, 1]).await
+        }),
     ]
 }
 
@@ -32,11 +36,20 @@ async fn scale(cluster: &Cluster, name: &str, counts: &[usize]) -> Result<()> {
         .await?;
         if let Some(before) = &seen {
             let (fewer, more) = if before.len() < uids.len() { (before, &uids) } else { (&uids, before) };
-            ensure!(fewer.iter().all(|uid| more.contains(uid)), "a running pod was replaced: {before:?}, then {uids:?}");
+            ensure!(
+                fewer.iter().all(|uid| more.contains(uid)),
+                "a running pod was replaced: {before:?}, then {uids:?}"
+            );
         }
         seen = Some(uids);
     }
-    let sets = cluster.ok("kubectl", &["get", "replicasets", "-n", &namespace, "-l", &format!("ankka.dev/service={name}"), "-o", "name"], "").await?;
+    let sets = cluster
+        .ok(
+            "kubectl",
+            &["get", "replicasets", "-n", &namespace, "-l", &format!("ankka.dev/service={name}"), "-o", "name"],
+            "",
+        )
+        .await?;
     ensure!(sets.lines().count() == 1, "scaling rolled: {sets}");
     Ok(())
 }
