@@ -6,7 +6,6 @@
 
 use std::sync::Arc;
 
-use ankka_crds::labels::{MANAGED_BY, MANAGED_BY_VALUE};
 use ankka_desired::{Action, Child, ChildKind, Seen, WorkloadState, merged, scaled};
 use futures::future::join_all;
 use k8s_openapi::{api::apps::v1::Deployment, apimachinery::pkg::apis::meta::v1::ObjectMeta};
@@ -149,11 +148,7 @@ impl Actor {
     }
 
     fn found(&self, place: &Place<'_>, metadata: &ObjectMeta, workload: Option<WorkloadState>, source: Source) {
-        let mut seen = Seen::of(metadata);
-        let labels = metadata.labels.as_ref();
-        // Without this label no watch tells about it. If it is ours, the label has to come back.
-        seen.foreign |= labels.and_then(|labels| labels.get(MANAGED_BY)).is_none_or(|value| value != MANAGED_BY_VALUE);
-        self.cache.put_child(place.id, place.kind, version_of(metadata), seen, workload, source);
+        self.cache.put_child(place.id, place.kind, version_of(metadata), Seen::of(metadata), workload, source);
     }
 
     fn gone(&self, place: &Place<'_>) {

@@ -22,8 +22,8 @@ const NAME: &str = "ankka-operator";
 const DURATION_SECONDS: u64 = 10;
 /// How long before its end the lease is renewed, in seconds: every three seconds, so that two may fail.
 const GRACE_SECONDS: u64 = 7;
-/// We stop writing this long before others may take over.
-const MARGIN: Duration = Duration::from_secs(1);
+/// How long we write on a renewal: a second less, so that we have stopped when others may take over.
+const GOOD_FOR: Duration = Duration::from_secs(DURATION_SECONDS - 1);
 /// How often the deadline is looked at.
 const TICK: Duration = Duration::from_millis(250);
 
@@ -79,7 +79,7 @@ impl Candidate {
         }
     }
 
-    /// Stops writing and gives the lease back, so that nobody has to wait for its end.
+    /// Stops writing and gives the lease back. A standby notices when the renewal that it saw last runs out.
     pub async fn resign(self) -> anyhow::Result<()> {
         self.tenure.lead(false);
         // The manager gives the lease back when nobody listens any more.
@@ -99,7 +99,7 @@ fn renewing(inner: Client, tenure: Arc<Tenure>) -> Client {
             let sent = boot_time();
             let response: Response<Body> = inner.send(request).await?;
             if renewal && response.status().is_success() {
-                tenure.extend(sent + Duration::from_secs(DURATION_SECONDS) - MARGIN);
+                tenure.extend(sent + GOOD_FOR);
             }
             Ok::<_, BoxError>(response)
         }

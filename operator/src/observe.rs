@@ -33,7 +33,10 @@ use kube::{
     },
 };
 use serde::de::DeserializeOwned;
-use tokio::{sync::watch, task::JoinSet};
+use tokio::{
+    sync::{Semaphore, SemaphorePermit, watch},
+    task::JoinSet,
+};
 
 use crate::{
     cache::{Cache, Key, ServiceId, Source, StoredService, Stream, version_of},
@@ -42,7 +45,10 @@ use crate::{
 };
 
 /// How many objects one page of a listing holds: enough to be quick, few enough to be small.
-const PAGE: u32 = 200;
+const PAGE: u32 = 50;
+
+/// How many streams may be listing at a time: what is under way of a listing takes more memory than what is kept of it.
+const LISTINGS: usize = 1;
 
 /// What observing feeds.
 #[derive(Clone, Debug)]
@@ -91,8 +97,9 @@ impl Observer {
     /// Starts all streams. None of them ever ends by itself.
     pub fn start(&self, client: &Client, tasks: &mut JoinSet<anyhow::Result<()>>) -> Synced {
         let (sender, receiver) = watch::channel(false);
-        let starting = Arc::new((AtomicUsize::new(0), sender));
-        let mut run = Starter { observer: self, client, tasks, starting };
+        let turns =
+            Arc::new(Turns { listings: Semaphore::new(LISTINGS), missing: AtomicUsize::new(0), synced: sender });
+        let mut run = Starter { observer: self, client, tasks, turns };
         run.start::<AnkkaProjectGuard>();
         run.start::<PartialObjectMeta<Namespace>>();
         run.start::<PartialObjectMeta<NetworkPolicy>>();
@@ -130,43 +137,54 @@ impl Observer {
     }
 }
 
-type Starting = Arc<(AtomicUsize, watch::Sender<bool>)>;
+/// What the streams share.
+struct Turns {
+    /// Who may be listing.
+    listings: Semaphore,
+    /// How many streams have not been listed yet.
+    missing: AtomicUsize,
+    synced: watch::Sender<bool>,
+}
 
 struct Starter<'a> {
     observer: &'a Observer,
     client: &'a Client,
     tasks: &'a mut JoinSet<anyhow::Result<()>>,
-    /// How many streams have not been listed yet.
-    starting: Starting,
+    turns: Arc<Turns>,
 }
 
 impl Starter<'_> {
     fn start<K: Projection>(&mut self) {
-        let (observer, client, starting) = (self.observer.clone(), self.client.clone(), self.starting.clone());
-        starting.0.fetch_add(1, Ordering::SeqCst);
-        self.tasks.spawn(follow::<K>(observer, client, starting));
+        self.turns.missing.fetch_add(1, Ordering::SeqCst);
+        self.tasks.spawn(follow::<K>(self.observer.clone(), self.client.clone(), self.turns.clone()));
     }
 }
 
-async fn follow<K: Projection>(observer: Observer, client: Client, starting: Starting) -> anyhow::Result<()> {
+async fn follow<K: Projection>(observer: Observer, client: Client, turns: Arc<Turns>) -> anyhow::Result<()> {
     let mut config = watcher::Config::default().page_size(PAGE);
     if K::labelled() {
         config = config.labels(&format!("{}={}", labels::MANAGED_BY, labels::MANAGED_BY_VALUE));
     }
     let mut events = watcher(Api::<K>::all(client), config).default_backoff().boxed();
     let mut listed = false;
+    let mut turn: Option<SemaphorePermit<'_>> = None;
     while let Some(event) = events.next().await {
         match event {
             Ok(event) => {
+                if matches!(event, Event::Init) {
+                    // The first page is asked for when the stream is polled again.
+                    turn = Some(turns.listings.acquire().await?);
+                }
                 let complete = observer.take(event);
-                if complete && !listed {
-                    listed = true;
-                    if starting.0.fetch_sub(1, Ordering::SeqCst) == 1 {
-                        starting.1.send_replace(true);
+                if complete {
+                    drop(turn.take());
+                    if !std::mem::replace(&mut listed, true) && turns.missing.fetch_sub(1, Ordering::SeqCst) == 1 {
+                        turns.synced.send_replace(true);
                     }
                 }
             }
             Err(error) => {
+                drop(turn.take());
                 observer.metrics.watch_broke(K::resource());
                 tracing::warn!(resource = K::resource(), %error, "watch broke, taking it up again");
             }

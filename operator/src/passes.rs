@@ -35,11 +35,12 @@ impl Passes {
         settings: &Settings,
         client: Client,
         cache: &Arc<Cache>,
+        queue: &Arc<Queue<Key>>,
         metrics: &Arc<Metrics>,
     ) -> (Self, mpsc::Receiver<Notice>) {
         let (events, notices) = Events::channel();
         let wire = Wire { client, metrics: metrics.clone() };
-        let statuses = Statuses { wire: wire.clone(), cache: cache.clone(), events };
+        let statuses = Statuses { wire: wire.clone(), cache: cache.clone(), queue: queue.clone(), events };
         let actor = Actor { wire: wire.clone(), cache: cache.clone() };
         let desired = Arc::new(settings.desired.clone());
         let gateway_namespace = settings.gateway_namespace.clone();

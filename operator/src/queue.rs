@@ -130,6 +130,11 @@ impl<K: Clone + Eq + Hash> Queue<K> {
         self.changed.notify_one();
     }
 
+    /// Whether a key is due and waits for a worker.
+    pub fn is_busy(&self) -> bool {
+        self.lock().waiting.first_key_value().is_some_and(|(due, _)| due.0 <= Instant::now())
+    }
+
     /// How many keys are due and wait for a worker.
     pub fn depth(&self) -> usize {
         self.lock().waiting.range(..=(Instant::now(), u64::MAX)).count()
@@ -183,9 +188,9 @@ mod tests {
     use super::*;
 
     const TIMING: Timing = Timing {
-        resync: Duration::from_secs(300),
+        resync: Duration::from_mins(5),
         min_backoff: Duration::from_secs(2),
-        max_backoff: Duration::from_secs(300),
+        max_backoff: Duration::from_mins(5),
     };
 
     async fn idle(queue: &Queue<&'static str>, wait: Duration) -> bool {
@@ -198,9 +203,10 @@ mod tests {
         queue.add("a");
         queue.add("a");
         queue.add("b");
-        assert_eq!(queue.depth(), 2);
+        assert_eq!((queue.depth(), queue.is_busy()), (2, true));
         assert_eq!(queue.next().await, "a");
         assert_eq!(queue.next().await, "b");
+        assert_eq!((queue.depth(), queue.is_busy()), (0, false));
         assert!(idle(&queue, Duration::from_secs(10)).await);
     }
 

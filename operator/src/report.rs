@@ -18,16 +18,23 @@ use serde_json::json;
 use tokio::{sync::mpsc, time::Instant};
 
 use crate::{
-    cache::{Cache, ServiceId, Source, StoredService, version_of},
+    cache::{Cache, Key, ServiceId, Source, StoredService, version_of},
     error::Error,
+    queue::Queue,
     wire::{Target, Wire},
 };
 
 /// How long a change that only counts ready instances may be held back: they mostly come together.
 const PATIENCE: Duration = Duration::from_secs(3);
 
+/// How long the word that a new service is in progress may be held back while others wait to be begun at all.
+const RUSH: Duration = Duration::from_secs(30);
+
+/// How long an event waits for passes that are due.
+const YIELD: Duration = Duration::from_secs(5);
+
 /// How many events may wait to be published. More are dropped.
-const EVENTS: usize = 1024;
+const EVENTS: usize = 4096;
 
 /// How reporting went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +54,8 @@ pub struct Statuses {
     pub wire: Wire,
     /// Learns the answers.
     pub cache: Arc<Cache>,
+    /// Says whether others wait.
+    pub queue: Arc<Queue<Key>>,
     /// Takes events.
     pub events: Events,
 }
@@ -65,13 +74,9 @@ impl Statuses {
             self.cache.hold(id, None);
             return Ok(Reported::Done);
         };
-        if old.is_some_and(|old| only_counts(old, &new)) {
-            let since = held.unwrap_or_else(Instant::now);
-            let left = PATIENCE.saturating_sub(since.elapsed());
-            if !left.is_zero() {
-                self.cache.hold(id, Some(since));
-                return Ok(Reported::Held(left));
-            }
+        if let Some(left) = self.patience(old, &new, held.map_or(Duration::ZERO, |since| since.elapsed())) {
+            self.cache.hold(id, Some(held.unwrap_or_else(Instant::now)));
+            return Ok(Reported::Held(left));
         }
         let answer: Option<DeserializeGuard<AnkkaService>> = self.put(service, &new).await?;
         let Some(answer) = answer else { return Ok(Reported::Judge) };
@@ -81,6 +86,24 @@ impl Statuses {
         self.cache.hold(id, None);
         self.events.offer(service, old, &new);
         Ok(Reported::Done)
+    }
+
+    /// How long this change can still wait, when it may; it has waited for `waited`.
+    fn patience(
+        &self,
+        old: Option<&AnkkaServiceStatus>,
+        new: &AnkkaServiceStatus,
+        waited: Duration,
+    ) -> Option<Duration> {
+        if new.lifecycle.as_deref() != Some("UpdateInProgress") {
+            return None;
+        }
+        let left = match old {
+            Some(old) if only_counts(old, new) => PATIENCE.saturating_sub(waited),
+            None if self.queue.is_busy() => RUSH.saturating_sub(waited).min(PATIENCE),
+            _ => Duration::ZERO,
+        };
+        (!left.is_zero()).then_some(left)
     }
 
     /// PUTs `status` for the state of `object` that was judged. None when that state is no longer the stored one.
@@ -127,10 +150,10 @@ pub fn now() -> String {
     Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// Whether the two differ in nothing but how many instances of an update are ready.
+/// Whether the two differ in nothing but how many instances are ready.
 fn only_counts(old: &AnkkaServiceStatus, new: &AnkkaServiceStatus) -> bool {
     let same = AnkkaServiceStatus { ready_instances: old.ready_instances, ..new.clone() };
-    same == *old && new.lifecycle.as_deref() == Some("UpdateInProgress")
+    same == *old
 }
 
 /// Takes events and never waits.
@@ -156,10 +179,20 @@ impl Events {
     }
 }
 
-/// Publishes events one after the other until nobody can offer any. One recorder for all: it folds repetitions.
-pub async fn publish(client: Client, pod: String, mut notices: mpsc::Receiver<Notice>) -> anyhow::Result<()> {
+/// Publishes events one after the other until nobody can offer any. One recorder for all: it folds repetitions. What has
+/// to be done comes before what is told about it: while passes are due in `queue`, events wait.
+pub async fn publish(
+    client: Client,
+    pod: String,
+    queue: Arc<Queue<Key>>,
+    mut notices: mpsc::Receiver<Notice>,
+) -> anyhow::Result<()> {
     let recorder = Recorder::new(client, Reporter { controller: MANAGER.to_owned(), instance: Some(pod) });
     while let Some((about, event)) = notices.recv().await {
+        let begun = Instant::now();
+        while queue.is_busy() && begun.elapsed() < YIELD {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
         let event = Event {
             type_: match event.type_ {
                 EventType::Normal => Kind::Normal,
@@ -192,10 +225,9 @@ mod tests {
     }
 
     #[test]
-    fn only_the_number_of_ready_instances_during_an_update_is_a_small_change() {
+    fn only_the_number_of_ready_instances_is_a_small_change() {
         assert!(only_counts(&status("UpdateInProgress", 0), &status("UpdateInProgress", 1)));
         assert!(!only_counts(&status("UpdateInProgress", 0), &status("Ready", 3)));
-        assert!(!only_counts(&status("PartiallyReady", 1), &status("PartiallyReady", 2)));
         let told = AnkkaServiceStatus { detail: Some("x".to_owned()), ..status("UpdateInProgress", 0) };
         assert!(!only_counts(&status("UpdateInProgress", 0), &told));
     }

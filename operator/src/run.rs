@@ -44,8 +44,8 @@ pub async fn run(settings: Settings, mut config: Config, stop: CancellationToken
     let health =
         Health { metrics: metrics.clone(), queue: queue.clone(), cache: cache.clone(), synced: synced.clone() };
     tasks.spawn(http::serve(settings.listen, health));
-    let (passes, notices) = Passes::new(&settings, writer.clone(), &cache, &metrics);
-    tasks.spawn(report::publish(writer, settings.pod.clone(), notices));
+    let (passes, notices) = Passes::new(&settings, writer.clone(), &cache, &queue, &metrics);
+    tasks.spawn(report::publish(writer, settings.pod.clone(), queue.clone(), notices));
     let passes = Arc::new(passes);
 
     tokio::select! {

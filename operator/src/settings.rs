@@ -166,9 +166,9 @@ mod tests {
     fn without_variables_the_documented_defaults_hold() {
         let settings = read(&[]).expect("defaults are valid");
         assert_eq!(settings.desired.prefix, "ankka");
-        assert_eq!(settings.timing.resync, Duration::from_secs(300));
+        assert_eq!(settings.timing.resync, Duration::from_mins(5));
         assert_eq!(settings.timing.min_backoff, Duration::from_secs(2));
-        assert_eq!(settings.timing.max_backoff, Duration::from_secs(300));
+        assert_eq!(settings.timing.max_backoff, Duration::from_mins(5));
         assert_eq!(settings.concurrency, 16);
         assert_eq!(settings.desired.sidecar_image, None);
         assert_eq!(settings.desired.installation.store, None);

@@ -132,7 +132,7 @@ mod tests {
         let (inner, sent) = answering(StatusCode::OK);
         let tenure = Arc::new(Tenure::default());
         let client = guarded(inner, tenure.clone());
-        tenure.extend(boot_time() + Duration::from_secs(60));
+        tenure.extend(boot_time() + Duration::from_mins(1));
         post(&client).await.expect_err("not leading");
         tenure.lead(true);
         post(&client).await.expect("leading");

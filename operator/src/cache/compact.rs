@@ -38,8 +38,7 @@ fn parse(text: &str) -> Option<[u8; 16]> {
 fn format(bytes: [u8; 16]) -> String {
     let value = u128::from_be_bytes(bytes);
     let part = |shift: u32, digits: u32| (value >> shift) & ((1 << (digits * 4)) - 1);
-    let (a, b, c, d, e) = (part(96, 8), part(80, 4), part(64, 4), part(48, 4), part(0, 12));
-    format!("{a:08x}-{b:04x}-{c:04x}-{d:04x}-{e:012x}")
+    format!("{:08x}-{:04x}-{:04x}-{:04x}-{:012x}", part(96, 8), part(80, 4), part(64, 4), part(48, 4), part(0, 12))
 }
 
 /// A [`Seen`], in a quarter of its memory.

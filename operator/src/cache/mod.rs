@@ -137,7 +137,7 @@ impl Cache {
         for (namespace, content) in &mut state.namespaces {
             match stream {
                 Stream::Namespaces if content.seen.drop_older(epoch) => {
-                    gone.extend(content.keys(namespace, &self.prefix))
+                    gone.extend(content.keys(namespace, &self.prefix));
                 }
                 Stream::Policies if content.policy.drop_older(epoch) => {
                     gone.extend(project_key(namespace, &self.prefix));

@@ -12,10 +12,7 @@ use bytes::Bytes;
 use futures::{StreamExt, channel::mpsc, stream};
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, StreamBody, combinators::UnsyncBoxBody};
-use kube::{
-    Client,
-    client::Body,
-};
+use kube::{Client, client::Body};
 use serde_json::{Value, json};
 use tower::{BoxError, service_fn};
 
@@ -75,12 +72,8 @@ impl Api {
     /// A copy of all objects, without faults, watches and memory of writes.
     pub(crate) fn copy(&self) -> Self {
         let state = self.lock();
-        let copy = State {
-            objects: state.objects.clone(),
-            version: state.version,
-            uids: state.uids,
-            ..State::default()
-        };
+        let copy =
+            State { objects: state.objects.clone(), version: state.version, uids: state.uids, ..State::default() };
         Self(Arc::new(Mutex::new(copy)))
     }
 
@@ -130,7 +123,9 @@ impl Api {
             .objects
             .iter()
             .filter(|(_, object)| {
-                object["metadata"]["ownerReferences"].as_array().is_some_and(|all| all.iter().any(|owner| owner["uid"] == uid))
+                object["metadata"]["ownerReferences"]
+                    .as_array()
+                    .is_some_and(|all| all.iter().any(|owner| owner["uid"] == uid))
             })
             .map(|(path, _)| path.clone())
             .collect();
@@ -228,7 +223,8 @@ fn read(api: &Api, path: &str, query: &BTreeMap<String, String>) -> Result<Answe
     if let Some(object) = state.objects.get(path) {
         return Ok(answer(200, object));
     }
-    let selector = query.get("labelSelector").and_then(|text| text.split_once('=')).map(|(a, b)| (a.to_owned(), b.to_owned()));
+    let selector =
+        query.get("labelSelector").and_then(|text| text.split_once('=')).map(|(a, b)| (a.to_owned(), b.to_owned()));
     if query.contains_key("watch") {
         let since: u64 = query["resourceVersion"].parse()?;
         let (sender, receiver) = mpsc::unbounded();
@@ -297,7 +293,13 @@ fn created(collection: &str, body: &Value) -> String {
 }
 
 impl State {
-    fn write(&mut self, verb: &str, path: &str, body: Value, query: &BTreeMap<String, String>) -> Result<Value, Refusal> {
+    fn write(
+        &mut self,
+        verb: &str,
+        path: &str,
+        body: Value,
+        query: &BTreeMap<String, String>,
+    ) -> Result<Value, Refusal> {
         let manager = query.get("fieldManager").map_or("unknown", String::as_str);
         let result = match verb {
             "create" => self.create(&created(path, &body), body, manager),
@@ -381,7 +383,8 @@ impl State {
         object["metadata"]["resourceVersion"] = self.version.to_string().into();
         let old = self.objects.insert(path.to_owned(), object.clone());
         self.tell(path, old, Some(object.clone()));
-        if path.contains("/deployments/") && object["status"]["observedGeneration"] != object["metadata"]["generation"] {
+        if path.contains("/deployments/") && object["status"]["observedGeneration"] != object["metadata"]["generation"]
+        {
             let mut ready = object.clone();
             let replicas = &object["spec"]["replicas"];
             ready["status"] = json!({

@@ -49,16 +49,40 @@ fn leaves(object: &Value) -> BTreeMap<Path, Value> {
 }
 
 fn collect(path: &[String], value: &Value, found: &mut BTreeMap<Path, Value>) {
+    let field = path.last().and_then(|key| key.strip_prefix("f:")).unwrap_or_default();
     match value {
-        Value::Object(fields) if !fields.is_empty() => {
+        Value::Object(fields) if !ONE_PIECE.contains(&field) => {
             for (key, value) in fields {
-                let path = [path, &[format!("f:{key}")]].concat();
-                collect(&path, value, found);
+                collect(&[path, &[format!("f:{key}")]].concat(), value, found);
+            }
+        }
+        Value::Array(items) if !list_keys(field).is_empty() => {
+            for item in items {
+                let key = list_keys(field).iter().find(|keys| keys.iter().all(|key| item.get(key).is_some()));
+                let key: Map<String, Value> = key
+                    .into_iter()
+                    .flat_map(|keys| keys.iter())
+                    .map(|key| ((*key).to_owned(), item[key].clone()))
+                    .collect();
+                collect(&[path, &[format!("k:{}", Value::Object(key))]].concat(), item, found);
             }
         }
         value => {
             found.insert(path.to_vec(), value.clone());
         }
+    }
+}
+
+/// Objects that the API server records as one field.
+const ONE_PIECE: [&str; 6] = ["configMapKeyRef", "fieldRef", "labelSelector", "roleRef", "secretKeyRef", "selector"];
+
+/// Names of the fields that tell items of a list apart, where the API server records them one by one.
+fn list_keys(list: &str) -> &'static [&'static [&'static str]] {
+    match list {
+        "containers" | "env" => &[&["name"]],
+        "ports" => &[&["containerPort", "protocol"], &["port", "protocol"]],
+        "topologySpreadConstraints" => &[&["topologyKey", "whenUnsatisfiable"]],
+        _ => &[],
     }
 }
 

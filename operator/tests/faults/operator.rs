@@ -43,7 +43,7 @@ impl Operator {
         let observer = Observer { cache: cache.clone(), queue: queue.clone(), metrics: metrics.clone() };
         let mut synced = observer.start(&client, &mut tasks);
         assert!(synced.wait().await, "everything is listed");
-        let (passes, _) = Passes::new(&settings, guarded(client, tenure.clone()), &cache, &metrics);
+        let (passes, _) = Passes::new(&settings, guarded(client, tenure.clone()), &cache, &queue, &metrics);
         Self { queue, passes, tenure, api: api.clone(), _tasks: tasks }
     }
 

@@ -7,6 +7,8 @@ use crate::{
     operator::{DEPLOYMENT, NAMESPACE, Operator, PROJECT, SERVICE, cart, in_shop, lifecycle, project, service, shop},
 };
 
+type Change = fn(&mut Value);
+
 fn touched<'a>(writes: &'a [Write], path: &str) -> Vec<&'a Write> {
     writes.iter().filter(|write| write.path == path && write.done).collect()
 }
@@ -30,8 +32,26 @@ async fn a_new_service_takes_one_write_a_child_and_two_of_status() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn in_a_rush_every_service_is_begun_before_any_is_talked_about() {
+    let api = shop().await;
+    for number in 0..40 {
+        let name = format!("s{number}");
+        api.put(&in_shop("/apis/ankka.dev/v1alpha1", &format!("ankkaservices/{name}")), service(&name));
+    }
+    Operator::start(&api).await.settle().await;
+    let writes = api.writes();
+    let first_word = writes.iter().position(|write| write.path.ends_with("/status"));
+    let last_begun = writes.iter().rposition(|write| write.verb == "create");
+    assert!(last_begun < first_word, "{last_begun:?} {first_word:?}");
+    let words = writes.iter().filter(|write| write.path.ends_with("/status")).count();
+    assert!((40..=42).contains(&words), "one word is enough for most: {words}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_strangers_object_is_never_touched_and_the_service_recovers_when_it_is_gone() {
-    for stranger in [DEPLOYMENT.to_owned(), in_shop("/api/v1", "services/cart"), in_shop("/api/v1", "configmaps/cart-cluster")] {
+    for stranger in
+        [DEPLOYMENT.to_owned(), in_shop("/api/v1", "services/cart"), in_shop("/api/v1", "configmaps/cart-cluster")]
+    {
         for labels in [json!({}), json!({"app.kubernetes.io/managed-by": "ankka"})] {
             let api = shop().await;
             let name = stranger.rsplit('/').next().expect("a name");
@@ -46,7 +66,11 @@ async fn a_strangers_object_is_never_touched_and_the_service_recovers_when_it_is
             assert_eq!(touched(&writes, &stranger), Vec::<&Write>::new());
             assert_eq!(api.get(&stranger), before, "{labels}");
             assert_eq!(lifecycle(&api), "Failed");
-            assert!(detail(&api).contains(&format!("named '{name}' already exists in 'ankka-shop'")), "{}", detail(&api));
+            assert!(
+                detail(&api).contains(&format!("named '{name}' already exists in 'ankka-shop'")),
+                "{}",
+                detail(&api)
+            );
 
             api.delete(&stranger);
             operator.settle().await;
@@ -75,12 +99,15 @@ async fn what_is_left_of_a_service_of_before_is_waited_for() {
     api.delete(DEPLOYMENT);
     operator.settle().await;
     assert_eq!(lifecycle(&api), "Ready");
-    assert_ne!(api.get(DEPLOYMENT).map(|made| made["metadata"]["uid"].clone()), before.map(|old| old["metadata"]["uid"].clone()));
+    assert_ne!(
+        api.get(DEPLOYMENT).map(|made| made["metadata"]["uid"].clone()),
+        before.map(|old| old["metadata"]["uid"].clone())
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_others_change_in_a_child_is_undone_and_what_they_add_beside_it_stays() {
-    let changes: [(&str, fn(&mut Value)); 6] = [
+    let changes: [(&str, Change); 6] = [
         (DEPLOYMENT, |object| object["spec"]["replicas"] = 7.into()),
         (DEPLOYMENT, |object| object["spec"]["template"]["spec"]["hostNetwork"] = true.into()),
         (DEPLOYMENT, |object| object["metadata"]["labels"] = json!({"app.kubernetes.io/managed-by": "helm"})),
