@@ -13,14 +13,8 @@ async fn main() -> anyhow::Result<()> {
     log();
     let cart = Arc::new(routes::Cart {
         service: optional("ANKKA_CLUSTER_SERVICE")?.unwrap_or_else(|| "cart".to_owned()),
-        instance: optional("POD_IP")?
-            .or(optional("HOSTNAME")?)
-            .unwrap_or_else(|| "local".to_owned()),
-        shown: optional("CART_SHOW")?
-            .unwrap_or_default()
-            .split(',')
-            .map(|name| name.trim().to_owned())
-            .collect(),
+        instance: optional("POD_IP")?.or(optional("HOSTNAME")?).unwrap_or_else(|| "local".to_owned()),
+        shown: optional("CART_SHOW")?.unwrap_or_default().split(',').map(|name| name.trim().to_owned()).collect(),
         cluster: Cluster::from_env()?,
     });
     let app = routes::public(cart.clone());
@@ -31,21 +25,12 @@ async fn main() -> anyhow::Result<()> {
             .await
             .with_context(|| format!("failed to listen on 127.0.0.1:{port}"))?;
         // Longer than the sidecar's own, so that whatever it still passes on finds the process there.
-        let limits = Limits {
-            idle: Duration::from_secs(3),
-            longest: Duration::from_secs(22),
-        };
+        let limits = Limits { idle: Duration::from_secs(3), longest: Duration::from_secs(22) };
         return run(listener, app, None, &cart.cluster, limits).await;
     }
 
     let listener = listen(port("ANKKA_HTTP_PORT")?.unwrap_or(9000)).await?;
-    let management = (
-        listen(MANAGEMENT_PORT).await?,
-        routes::management(cart.clone()),
-    );
-    let limits = Limits {
-        idle: Duration::from_secs(1),
-        longest: Duration::from_secs(20),
-    };
+    let management = (listen(MANAGEMENT_PORT).await?, routes::management(cart.clone()));
+    let limits = Limits { idle: Duration::from_secs(1), longest: Duration::from_secs(20) };
     run(listener, app, Some(management), &cart.cluster, limits).await
 }

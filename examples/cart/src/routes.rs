@@ -28,11 +28,7 @@ pub(crate) struct Cart {
 
 /// The routes of the service's own port.
 pub(crate) fn public(cart: Arc<Cart>) -> Router {
-    Router::new()
-        .route("/", get(about))
-        .route("/env/{name}", get(variable))
-        .route("/slow", get(slow))
-        .with_state(cart)
+    Router::new().route("/", get(about)).route("/env/{name}", get(variable)).route("/slow", get(slow)).with_state(cart)
 }
 
 /// The routes of the management port.
@@ -50,29 +46,18 @@ async fn ready(State(cart): State<Arc<Cart>>) -> (StatusCode, String) {
 }
 
 /// One environment variable, byte for byte.
-async fn variable(
-    State(cart): State<Arc<Cart>>,
-    Path(name): Path<String>,
-) -> Result<Bytes, StatusCode> {
+async fn variable(State(cart): State<Arc<Cart>>, Path(name): Path<String>) -> Result<Bytes, StatusCode> {
     if !cart.shown.contains(&name) {
         return Err(StatusCode::NOT_FOUND);
     }
-    env::var_os(&name)
-        .map(|value| Bytes::from(value.into_vec()))
-        .ok_or(StatusCode::NOT_FOUND)
+    env::var_os(&name).map(|value| Bytes::from(value.into_vec())).ok_or(StatusCode::NOT_FOUND)
 }
 
 /// An answer that takes as long as `?ms=` says.
 async fn slow(uri: Uri) -> (StatusCode, String) {
-    let asked = uri
-        .query()
-        .and_then(|query| query.strip_prefix("ms="))
-        .and_then(|ms| ms.parse().ok());
+    let asked = uri.query().and_then(|query| query.strip_prefix("ms=")).and_then(|ms| ms.parse().ok());
     let Some(ms) = asked.filter(|ms| *ms <= SLOWEST) else {
-        return (
-            StatusCode::BAD_REQUEST,
-            format!("ask for /slow?ms=N with N from 0 to {SLOWEST}\n"),
-        );
+        return (StatusCode::BAD_REQUEST, format!("ask for /slow?ms=N with N from 0 to {SLOWEST}\n"));
     };
     tokio::time::sleep(Duration::from_millis(ms)).await;
     (StatusCode::OK, format!("{ms} ms\n"))

@@ -50,49 +50,25 @@ impl Cluster {
         match optional("ANKKA_CLUSTER_MODE")?.as_deref() {
             None => Ok(Self::alone()),
             Some("kubernetes") => {
-                let config =
-                    Config::incluster().context("failed to read the pod's ServiceAccount")?;
-                let client = Client::try_from(config)
-                    .context("failed to prepare a client for the Kubernetes API")?;
+                let config = Config::incluster().context("failed to read the pod's ServiceAccount")?;
+                let client = Client::try_from(config).context("failed to prepare a client for the Kubernetes API")?;
                 let selector = required("ANKKA_CLUSTER_POD_SELECTOR")?;
                 let own_ip = required("POD_IP")?;
-                Ok(Self::formed(
-                    client,
-                    selector,
-                    own_ip,
-                    contact_points(&required("ANKKA_CLUSTER_CONTACT_POINTS")?)?,
-                ))
+                Ok(Self::formed(client, selector, own_ip, contact_points(&required("ANKKA_CLUSTER_CONTACT_POINTS")?)?))
             }
-            Some(other) => Err(anyhow!(
-                "ANKKA_CLUSTER_MODE is '{other}'; this program knows 'kubernetes' only"
-            )),
+            Some(other) => Err(anyhow!("ANKKA_CLUSTER_MODE is '{other}'; this program knows 'kubernetes' only")),
         }
     }
 
     /// A cluster of this one instance, complete from the start.
     pub fn alone() -> Self {
-        Self {
-            formation: None,
-            state: watch::Sender::new(State {
-                joined: true,
-                peers: 1,
-                wanted: 1,
-            }),
-        }
+        Self { formation: None, state: watch::Sender::new(State { joined: true, peers: 1, wanted: 1 }) }
     }
 
     fn formed(client: Client, selector: String, own_ip: String, wanted: usize) -> Self {
         Self {
-            formation: Some(Formation {
-                pods: Api::default_namespaced(client),
-                selector,
-                own_ip,
-            }),
-            state: watch::Sender::new(State {
-                joined: false,
-                peers: 0,
-                wanted,
-            }),
+            formation: Some(Formation { pods: Api::default_namespaced(client), selector, own_ip }),
+            state: watch::Sender::new(State { joined: false, peers: 0, wanted }),
         }
     }
 
@@ -114,12 +90,7 @@ impl Cluster {
                     tracing::warn!(error, "failed to look for peers");
                 }
             }
-            sleep(if self.state().joined {
-                REFRESH_EVERY
-            } else {
-                LOOK_EVERY
-            })
-            .await;
+            sleep(if self.state().joined { REFRESH_EVERY } else { LOOK_EVERY }).await;
         }
     }
 
@@ -140,10 +111,7 @@ impl State {
         if self.joined {
             (StatusCode::OK, "ready\n".to_owned())
         } else {
-            (
-                StatusCode::SERVICE_UNAVAILABLE,
-                format!("found {} of {} instances\n", self.peers, self.wanted),
-            )
+            (StatusCode::SERVICE_UNAVAILABLE, format!("found {} of {} instances\n", self.peers, self.wanted))
         }
     }
 }
@@ -175,9 +143,7 @@ fn living(pods: &[Pod], own_ip: &str) -> usize {
 fn contact_points(text: &str) -> anyhow::Result<usize> {
     match text.parse() {
         Ok(number) if number > 0 => Ok(number),
-        _ => Err(anyhow!(
-            "ANKKA_CLUSTER_CONTACT_POINTS is '{text}'; it must be a whole number of at least 1"
-        )),
+        _ => Err(anyhow!("ANKKA_CLUSTER_CONTACT_POINTS is '{text}'; it must be a whole number of at least 1")),
     }
 }
 
@@ -200,8 +166,7 @@ mod tests {
     /// An API server that answers every list with these pods, and the paths it was asked for.
     fn api(pods: &Value) -> (Client, Arc<Mutex<Vec<String>>>) {
         let asked = Arc::new(Mutex::new(Vec::new()));
-        let list = json!({ "apiVersion": "v1", "kind": "PodList", "metadata": {}, "items": pods })
-            .to_string();
+        let list = json!({ "apiVersion": "v1", "kind": "PodList", "metadata": {}, "items": pods }).to_string();
         let log = asked.clone();
         let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
             log.lock().unwrap().push(request.uri().to_string());
@@ -212,12 +177,7 @@ mod tests {
     }
 
     async fn after_one_look(pods: &Value, wanted: usize) -> State {
-        let cluster = Cluster::formed(
-            api(pods).0,
-            SELECTOR.to_owned(),
-            "10.0.0.1".to_owned(),
-            wanted,
-        );
+        let cluster = Cluster::formed(api(pods).0, SELECTOR.to_owned(), "10.0.0.1".to_owned(), wanted);
         let formation = cluster.formation.as_ref().unwrap();
         cluster.found(formation.peers().await.unwrap());
         cluster.state()
@@ -226,27 +186,13 @@ mod tests {
     #[tokio::test]
     async fn an_instance_joins_once_enough_live_beside_it() {
         let state = after_one_look(&json!([pod("10.0.0.1"), pod("10.0.0.2")]), 2).await;
-        assert_eq!(
-            state,
-            State {
-                joined: true,
-                peers: 2,
-                wanted: 2
-            }
-        );
+        assert_eq!(state, State { joined: true, peers: 2, wanted: 2 });
     }
 
     #[tokio::test]
     async fn an_instance_waits_for_the_others() {
         let state = after_one_look(&json!([pod("10.0.0.1")]), 2).await;
-        assert_eq!(
-            state,
-            State {
-                joined: false,
-                peers: 1,
-                wanted: 2
-            }
-        );
+        assert_eq!(state, State { joined: false, peers: 1, wanted: 2 });
     }
 
     #[tokio::test]
@@ -272,20 +218,10 @@ mod tests {
         let cluster = Cluster::formed(client, SELECTOR.to_owned(), "10.0.0.1".to_owned(), 2);
         cluster.found(3);
         cluster.found(cluster.formation.as_ref().unwrap().peers().await.unwrap());
-        assert_eq!(
-            cluster.state(),
-            State {
-                joined: true,
-                peers: 0,
-                wanted: 2
-            }
-        );
+        assert_eq!(cluster.state(), State { joined: true, peers: 0, wanted: 2 });
         let path = asked.lock().unwrap().concat();
         assert!(path.contains("/api/v1/namespaces/shop/pods?"), "{path}");
-        assert!(
-            path.contains("labelSelector=ankka.dev%2Fservice%3Dcart"),
-            "{path}"
-        );
+        assert!(path.contains("labelSelector=ankka.dev%2Fservice%3Dcart"), "{path}");
     }
 
     #[test]
@@ -295,9 +231,7 @@ mod tests {
             let error = contact_points(bad).unwrap_err().to_string();
             assert_eq!(
                 error,
-                format!(
-                    "ANKKA_CLUSTER_CONTACT_POINTS is '{bad}'; it must be a whole number of at least 1"
-                )
+                format!("ANKKA_CLUSTER_CONTACT_POINTS is '{bad}'; it must be a whole number of at least 1")
             );
         }
     }

@@ -95,10 +95,7 @@ impl Activity {
 
     fn requests(&self) -> MutexGuard<'_, Requests> {
         // Two plain numbers are never half-changed.
-        self.0
-            .requests
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.0.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -114,9 +111,7 @@ async fn count(State(activity): State<Activity>, request: Request, next: Next) -
     let guard = activity.begin();
     let mut response = next.run(request).await;
     if activity.0.draining.load(Ordering::Acquire) {
-        response
-            .headers_mut()
-            .insert(CONNECTION, HeaderValue::from_static("close"));
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     // The body holds the guard, because an answer is given only once its body has been sent.
     response.map(|body| {
@@ -135,10 +130,7 @@ mod tests {
 
     use super::*;
 
-    const LIMITS: Limits = Limits {
-        idle: Duration::from_secs(1),
-        longest: Duration::from_secs(20),
-    };
+    const LIMITS: Limits = Limits { idle: Duration::from_secs(1), longest: Duration::from_secs(20) };
 
     fn app(activity: &Activity) -> Router {
         activity.watch(Router::new().route("/", get(|| async { "hello" })))

@@ -32,13 +32,8 @@ pub fn log() {
 /// Listens on `port` on every address of the instance.
 pub async fn listen(port: u16) -> anyhow::Result<TcpListener> {
     // The second address is for hosts without IPv6; the first one serves both.
-    let addresses: [SocketAddr; 2] = [
-        (Ipv6Addr::UNSPECIFIED, port).into(),
-        (Ipv4Addr::UNSPECIFIED, port).into(),
-    ];
-    TcpListener::bind(&addresses[..])
-        .await
-        .with_context(|| format!("failed to listen on port {port}"))
+    let addresses: [SocketAddr; 2] = [(Ipv6Addr::UNSPECIFIED, port).into(), (Ipv4Addr::UNSPECIFIED, port).into()];
+    TcpListener::bind(&addresses[..]).await.with_context(|| format!("failed to listen on port {port}"))
 }
 
 /// Serves `app` on `listener` until the instance was told to stop and nobody has asked it anything for a while.

@@ -18,8 +18,7 @@ pub fn optional(name: &str) -> anyhow::Result<Option<String>> {
 
 /// The variable's value, which the platform sets on every instance.
 pub(crate) fn required(name: &str) -> anyhow::Result<String> {
-    optional(name)?
-        .with_context(|| format!("{name} is not set; the platform sets it on every instance"))
+    optional(name)?.with_context(|| format!("{name} is not set; the platform sets it on every instance"))
 }
 
 /// The port a variable names; none when it is not set.
@@ -32,8 +31,6 @@ pub fn port(name: &str) -> anyhow::Result<Option<u16>> {
     };
     match text.parse() {
         Ok(port) if port > 0 => Ok(Some(port)),
-        _ => Err(anyhow!(
-            "{name} is '{text}'; it must be a whole number from 1 to 65535"
-        )),
+        _ => Err(anyhow!("{name} is '{text}'; it must be a whole number from 1 to 65535")),
     }
 }

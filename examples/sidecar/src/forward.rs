@@ -8,8 +8,8 @@ use axum::{
     http::{
         HeaderMap, HeaderName, StatusCode, Uri, Version,
         header::{
-            CONNECTION, HOST, HeaderValue, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRAILER,
-            TRANSFER_ENCODING, UPGRADE,
+            CONNECTION, HOST, HeaderValue, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING,
+            UPGRADE,
         },
         uri::{Authority, PathAndQuery, Scheme},
     },
@@ -21,15 +21,8 @@ use hyper_util::{
 };
 
 /// Headers that are about one connection, not about the message (RFC 9110, section 7.6.1).
-const HOP_BY_HOP: [HeaderName; 7] = [
-    CONNECTION,
-    PROXY_AUTHENTICATE,
-    PROXY_AUTHORIZATION,
-    TE,
-    TRAILER,
-    TRANSFER_ENCODING,
-    UPGRADE,
-];
+const HOP_BY_HOP: [HeaderName; 7] =
+    [CONNECTION, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE];
 const KEEP_ALIVE: &str = "keep-alive";
 
 #[derive(Clone)]
@@ -43,23 +36,17 @@ struct Process {
 /// # Errors
 /// An address that is none.
 pub(crate) fn router(address: &str) -> anyhow::Result<Router> {
-    let address = address.parse().with_context(|| {
-        format!("ANKKA_PROCESS_ADDRESS is '{address}'; it must be an address and a port")
-    })?;
+    let address = address
+        .parse()
+        .with_context(|| format!("ANKKA_PROCESS_ADDRESS is '{address}'; it must be an address and a port"))?;
     let mut connector = HttpConnector::new();
     connector.set_nodelay(true);
-    let process = Process {
-        address,
-        client: Client::builder(TokioExecutor::new()).build(connector),
-    };
+    let process = Process { address, client: Client::builder(TokioExecutor::new()).build(connector) };
     Ok(Router::new().fallback(forward).with_state(process))
 }
 
 async fn forward(State(process): State<Process>, mut request: Request) -> Response {
-    let host = request
-        .uri()
-        .authority()
-        .map(|authority| HeaderValue::from_str(authority.as_str()));
+    let host = request.uri().authority().map(|authority| HeaderValue::from_str(authority.as_str()));
     *request.uri_mut() = address(process.address.clone(), request.uri());
     // The process speaks HTTP/1.1, whatever the client speaks; HTTP/2 has the host in the address.
     *request.version_mut() = Version::HTTP_11;
@@ -73,15 +60,8 @@ async fn forward(State(process): State<Process>, mut request: Request) -> Respon
             response.map(Body::new)
         }
         Err(error) => {
-            tracing::warn!(
-                error = format!("{:#}", anyhow::Error::from(error)),
-                "the process did not answer"
-            );
-            (
-                StatusCode::BAD_GATEWAY,
-                "the process behind the sidecar did not answer\n",
-            )
-                .into_response()
+            tracing::warn!(error = format!("{:#}", anyhow::Error::from(error)), "the process did not answer");
+            (StatusCode::BAD_GATEWAY, "the process behind the sidecar did not answer\n").into_response()
         }
     }
 }
@@ -91,9 +71,7 @@ fn address(process: Authority, asked: &Uri) -> Uri {
     let mut parts = asked.clone().into_parts();
     parts.scheme = Some(Scheme::HTTP);
     parts.authority = Some(process);
-    parts
-        .path_and_query
-        .get_or_insert(PathAndQuery::from_static("/"));
+    parts.path_and_query.get_or_insert(PathAndQuery::from_static("/"));
     Uri::from_parts(parts).expect("scheme, authority and path are all there")
 }
 
@@ -124,23 +102,17 @@ mod tests {
 
     /// A process that answers with what it was asked, at the address returned.
     async fn echo() -> String {
-        let app = Router::new().fallback(
-            |method: Method, uri: Uri, headers: HeaderMap, body: Bytes| async move {
-                let mut answer = format!("{method} {uri}\n").into_bytes();
-                for (name, value) in &headers {
-                    answer.extend_from_slice(format!("{name}: ").as_bytes());
-                    answer.extend_from_slice(value.as_bytes());
-                    answer.push(b'\n');
-                }
+        let app = Router::new().fallback(|method: Method, uri: Uri, headers: HeaderMap, body: Bytes| async move {
+            let mut answer = format!("{method} {uri}\n").into_bytes();
+            for (name, value) in &headers {
+                answer.extend_from_slice(format!("{name}: ").as_bytes());
+                answer.extend_from_slice(value.as_bytes());
                 answer.push(b'\n');
-                answer.extend_from_slice(&body);
-                (
-                    StatusCode::IM_A_TEAPOT,
-                    [("connection", "close"), ("x-answer", "yes")],
-                    answer,
-                )
-            },
-        );
+            }
+            answer.push(b'\n');
+            answer.extend_from_slice(&body);
+            (StatusCode::IM_A_TEAPOT, [("connection", "close"), ("x-answer", "yes")], answer)
+        });
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         tokio::spawn(async move { axum::serve(listener, app).await });
@@ -148,16 +120,7 @@ mod tests {
     }
 
     async fn text(response: Response) -> String {
-        String::from_utf8(
-            response
-                .into_body()
-                .collect()
-                .await
-                .unwrap()
-                .to_bytes()
-                .to_vec(),
-        )
-        .unwrap()
+        String::from_utf8(response.into_body().collect().await.unwrap().to_bytes().to_vec()).unwrap()
     }
 
     #[tokio::test]
@@ -185,23 +148,15 @@ mod tests {
     #[tokio::test]
     async fn the_host_of_an_http_2_request_is_passed_on_as_a_header() {
         let router = router(&echo().await).unwrap();
-        let request = Request::builder()
-            .version(Version::HTTP_2)
-            .uri("http://cart.example/x")
-            .body(Body::empty())
-            .unwrap();
+        let request =
+            Request::builder().version(Version::HTTP_2).uri("http://cart.example/x").body(Body::empty()).unwrap();
         let answer = text(router.oneshot(request).await.unwrap()).await;
         assert_eq!(answer, "GET /x\nhost: cart.example\n\n");
     }
 
     #[tokio::test]
     async fn a_process_that_is_not_there_is_a_bad_gateway() {
-        let closed = TcpListener::bind("127.0.0.1:0")
-            .await
-            .unwrap()
-            .local_addr()
-            .unwrap()
-            .to_string();
+        let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().to_string();
         let router = router(&closed).unwrap();
         let response = router.oneshot(Request::new(Body::empty())).await.unwrap();
         assert_eq!(response.status(), StatusCode::BAD_GATEWAY);
@@ -210,9 +165,6 @@ mod tests {
     #[test]
     fn an_address_that_is_none_is_refused() {
         let error = router("not an address").unwrap_err().to_string();
-        assert_eq!(
-            error,
-            "ANKKA_PROCESS_ADDRESS is 'not an address'; it must be an address and a port"
-        );
+        assert_eq!(error, "ANKKA_PROCESS_ADDRESS is 'not an address'; it must be an address and a port");
     }
 }

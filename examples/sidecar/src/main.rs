@@ -21,20 +21,12 @@ async fn main() -> anyhow::Result<()> {
     log();
     let process = optional("ANKKA_PROCESS_ADDRESS")?.unwrap_or_else(|| "127.0.0.1:9010".to_owned());
     let app = forward::router(&process)?;
-    let sidecar = Arc::new(Sidecar {
-        process,
-        cluster: Cluster::from_env()?,
-    });
+    let sidecar = Arc::new(Sidecar { process, cluster: Cluster::from_env()? });
 
     let listener = listen(port("ANKKA_HTTP_PORT")?.unwrap_or(9000)).await?;
-    let ready = Router::new()
-        .route("/ready", get(ready))
-        .with_state(sidecar.clone());
+    let ready = Router::new().route("/ready", get(ready)).with_state(sidecar.clone());
     let management = (listen(MANAGEMENT_PORT).await?, ready);
-    let limits = Limits {
-        idle: Duration::from_secs(1),
-        longest: Duration::from_secs(20),
-    };
+    let limits = Limits { idle: Duration::from_secs(1), longest: Duration::from_secs(20) };
     run(listener, app, Some(management), &sidecar.cluster, limits).await
 }
 
@@ -47,8 +39,5 @@ async fn ready(State(sidecar): State<Arc<Sidecar>>) -> (StatusCode, String) {
 }
 
 fn not_listening(process: &str, why: &dyn std::fmt::Display) -> (StatusCode, String) {
-    (
-        StatusCode::SERVICE_UNAVAILABLE,
-        format!("the process at {process} takes no connection: {why}\n"),
-    )
+    (StatusCode::SERVICE_UNAVAILABLE, format!("the process at {process} takes no connection: {why}\n"))
 }
