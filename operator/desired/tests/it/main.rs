@@ -2,9 +2,11 @@
 
 mod faults;
 mod hold;
+mod pods;
 mod project;
 mod properties;
 mod recorded;
 mod rendering;
 mod status;
 mod support;
+mod telling;
