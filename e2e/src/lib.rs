@@ -10,6 +10,7 @@ pub mod packages;
 pub mod paths;
 pub mod platform;
 pub mod progress;
+pub mod prove;
 pub mod run;
 pub mod suite;
 pub mod tools;

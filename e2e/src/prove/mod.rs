@@ -2,12 +2,12 @@
 //!
 //! Absolute times are noise on a shared machine: a bar is a ratio of two things measured in the same run, taken in turn.
 
-mod apply;
-mod rows;
-mod runs;
-mod scale;
-mod validate;
-mod webhook;
+pub mod apply;
+pub mod rows;
+pub mod runs;
+pub mod scale;
+pub mod validate;
+pub mod webhook;
 
 use std::{future::Future, path::Path, pin::Pin, sync::Arc};
 
