@@ -4,6 +4,7 @@ use ankka_crds::{AnkkaServiceStatus, Context, ValidatedService, compat, names, v
 
 use crate::objects::{self, Blueprint};
 use crate::status::{self, Hold, Reason};
+use crate::text;
 use crate::{Child, ChildKind, Facts, Seen};
 
 /// One write. Each is safe to repeat after a crash at any point.
@@ -66,10 +67,7 @@ pub fn decide(facts: &Facts<'_>) -> Decision {
     if facts.service.metadata.deletion_timestamp.is_some() || facts.project.is_some_and(|project| project.terminating) {
         return Decision { actions: Vec::new(), status: facts.service.status.clone().unwrap_or_default() };
     }
-    match judge(facts) {
-        Ok(service) => converge(facts, &service),
-        Err(hold) => hold_still(facts, &hold),
-    }
+    judge(facts).and_then(|service| converge(facts, service)).unwrap_or_else(|hold| hold_still(facts, &hold))
 }
 
 /// The service as it can be run, or why nothing is started.
@@ -79,15 +77,11 @@ fn judge(facts: &Facts<'_>) -> Result<ValidatedService, Hold> {
     let context = Context { project: Some(project), installation: Some(&facts.settings.installation) };
     let service = validate(name, &facts.service.spec.service, context).map_err(|problems| {
         let messages: Vec<_> = problems.into_iter().map(|problem| problem.message).collect();
-        Hold::failed(Reason::InvalidDescriptor, messages.join("; "))
+        Hold::failed(Reason::InvalidDescriptor, text::cut(&messages.join("; "), text::PROBLEMS_LIMIT))
     })?;
 
     if service.hosting != validated::Hosting::Embedded && facts.settings.sidecar_image.is_none() {
         return Err(Hold::failed(Reason::NoSidecarImage, "operator has no sidecar image").about(service));
-    }
-    let strangers = strangers(facts, &service);
-    if !strangers.is_empty() {
-        return Err(Hold::failed(Reason::NameTaken, strangers.join("; ")).about(service));
     }
     if let Some(range) = compat::check(&service, &facts.settings.platform) {
         return Err(Hold::incompatible(range).about(service));
@@ -123,46 +117,26 @@ fn project_of<'a>(facts: &Facts<'a>) -> Result<&'a str, Hold> {
     }
 }
 
-/// Objects that have the name of something the service wants and are somebody else's.
-fn strangers(facts: &Facts<'_>, service: &ValidatedService) -> Vec<String> {
+/// Makes the children what they should be, unless one of their names is somebody else's.
+fn converge(facts: &Facts<'_>, service: ValidatedService) -> Result<Decision, Hold> {
     let uid = facts.uid();
-    let taken = facts.children.iter().filter(|(kind, seen)| {
-        wants(facts, service, **kind)
-            && !seen.terminating
-            && !seen.owned_by(uid)
-            && !seen.left_by_predecessor(&service.name, uid)
-    });
-    let namespace = facts.namespace();
-    taken
-        .map(|(kind, _)| {
-            let (kind, name) = (kind.word(), kind.name_for(&service.name));
-            format!("a {kind} named '{name}' already exists in '{namespace}' and is not managed by ankka")
-        })
-        .collect()
-}
-
-fn wants(facts: &Facts<'_>, service: &ValidatedService, kind: ChildKind) -> bool {
-    match kind {
-        ChildKind::Service => service.port.is_some(),
-        ChildKind::PodDisruptionBudget => service.instances >= 2 && !facts.service.spec.paused,
-        _ => true,
+    let blueprint = blueprint(facts, &service);
+    let wanted = objects::children(&blueprint);
+    let strangers = strangers(facts, &service.name, &wanted);
+    if !strangers.is_empty() {
+        return Err(Hold::failed(Reason::NameTaken, strangers.join("; ")).about(service));
     }
-}
 
-/// Makes the children what they should be.
-fn converge(facts: &Facts<'_>, service: &ValidatedService) -> Decision {
-    let uid = facts.uid();
-    let blueprint = blueprint(facts, service);
-    let mut wanted: Vec<_> = objects::children(&blueprint).into_iter().map(Some).collect();
+    let mut wanted = wanted.into_iter().peekable();
     let mut actions = Vec::new();
     let mut waiting = Vec::new();
     for kind in ChildKind::all() {
-        let child = wanted.iter_mut().find(|child| child.as_ref().is_some_and(|child| child.kind == kind));
-        let child = child.and_then(Option::take);
+        let child = wanted.next_if(|child| child.kind == kind);
         match (child, facts.children.get(&kind)) {
             (Some(_), Some(seen)) if is_going(seen, &service.name, uid) => waiting.push(kind),
-            // An instance that started now would hold an identity or settings that are about to go.
-            (Some(_), _) if kind == ChildKind::Deployment && waiting.iter().any(|kind| is_needed_to_start(*kind)) => {}
+            // An instance that started now would hold an identity or settings that are about to go. A pause starts none.
+            (Some(_), _)
+                if kind == ChildKind::Deployment && !blueprint.paused && waiting.iter().any(is_needed_to_start) => {}
             (Some(child), None) => actions.push(Action::Create(child)),
             (Some(child), Some(seen)) if !seen.settled(&child) => {
                 actions.push(Action::Update { uid: seen.uid.clone(), child });
@@ -174,7 +148,20 @@ fn converge(facts: &Facts<'_>, service: &ValidatedService) -> Decision {
         }
     }
     let status = status::of_running(facts, &blueprint, &actions, &waiting);
-    Decision { actions, status }
+    Ok(Decision { actions, status })
+}
+
+/// Objects that have the name of something the service wants and are somebody else's.
+fn strangers(facts: &Facts<'_>, service: &str, wanted: &[Child]) -> Vec<String> {
+    let (uid, namespace) = (facts.uid(), facts.namespace());
+    let is_strange = |seen: &Seen| !seen.owned_by(uid) && !is_going(seen, service, uid);
+    let taken = wanted.iter().filter(|child| facts.children.get(&child.kind).is_some_and(is_strange));
+    taken
+        .map(|child| {
+            let (kind, name) = (child.kind.word(), &child.name);
+            format!("a {kind} named '{name}' already exists in '{namespace}' and is not managed by ankka")
+        })
+        .collect()
 }
 
 /// Whether the object is on its way out: it must be gone before ours can be made.
@@ -182,7 +169,7 @@ fn is_going(seen: &Seen, service: &str, uid: &str) -> bool {
     seen.terminating || seen.left_by_predecessor(service, uid)
 }
 
-fn is_needed_to_start(kind: ChildKind) -> bool {
+fn is_needed_to_start(kind: &ChildKind) -> bool {
     !matches!(kind, ChildKind::PodDisruptionBudget | ChildKind::Service | ChildKind::Deployment)
 }
 

@@ -3,6 +3,9 @@
 /// Longest detail, in bytes: what a node or a quota says can be arbitrarily long.
 const DETAIL_LIMIT: usize = 1024;
 
+/// Longest list of problems, in bytes: it stands in a status three times, which must stay far below what can be stored.
+pub(crate) const PROBLEMS_LIMIT: usize = 16 * 1024;
+
 /// `Reason: message`, or the reason alone.
 pub(crate) fn reason(reason: &str, message: Option<&str>) -> String {
     match message.map(str::trim).filter(|message| !message.is_empty()) {

@@ -27,6 +27,13 @@ fn an_invalid_service_fails_with_every_message_and_is_left_running() {
 }
 
 #[test]
+fn thousands_of_problems_do_not_make_a_status_too_large_to_store() {
+    let nameless = vec![json!({ "value": "x" }); 5000];
+    let world = World::cart(json!({ "env": nameless }));
+    assert!(failed(&world).len() <= 16 * 1024);
+}
+
+#[test]
 fn an_invalid_service_can_still_be_paused() {
     let mut world = World::cart(json!({})).settled(1);
     world.service.spec.service.image = None;
@@ -104,6 +111,16 @@ fn an_object_of_ours_that_is_being_deleted_is_waited_for() {
     let decision = world.decide();
     assert_eq!(decision.actions, []);
     assert_eq!(decision.status.lifecycle.as_deref(), Some("UpdateInProgress"));
+}
+
+#[test]
+fn a_pause_waits_for_nothing() {
+    let mut world = World::cart(json!({})).settled(1);
+    world.children.get_mut(&ChildKind::ServiceAccount).expect("an account").terminating = true;
+    world.service.spec.restarts = 1;
+    assert_eq!(told(&world.decide().actions), [] as [&str; 0]);
+    world.service.spec.paused = true;
+    assert_eq!(told(&world.decide().actions), ["update deployment"]);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod faults;
 mod hold;
+mod merging;
 mod pods;
 mod project;
 mod properties;

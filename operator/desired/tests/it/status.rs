@@ -76,6 +76,38 @@ fn a_service_without_a_deployment_is_being_updated() {
 }
 
 #[test]
+fn the_status_of_a_new_service_is_written_twice() {
+    let mut world = World::cart(json!({}));
+    let mut writes = 0;
+    let mut pass = |world: &mut World| {
+        let new = world.decide().status;
+        if let Some(new) = ankka_desired::with_times(world.service.status.as_ref(), new, "2026-11-30T12:00:00Z") {
+            world.service.status = Some(new);
+            writes += 1;
+        }
+    };
+    pass(&mut world);
+    let made = World::cart(json!({})).settled(0);
+    world.children = made.children;
+    let one = WorkloadState { generation: 1, desired: 1, ..Default::default() };
+    let observed = WorkloadState { observed_generation: 1, ..one.clone() };
+    let created = WorkloadState { total: 1, updated: 1, ..observed.clone() };
+    for state in [one, observed, created.clone()] {
+        world.workload = Some(state);
+        pass(&mut world);
+    }
+    let running = PodState { running: true, image_digest: Some("sha256:a".to_owned()), ..pod("cart-1", None) };
+    for ready in [false, true] {
+        world.pods = vec![PodState { ready, ..running.clone() }];
+        pass(&mut world);
+    }
+    world.workload = Some(WorkloadState { ready: 1, complete: true, ..created });
+    pass(&mut world);
+    assert_eq!(world.service.status.expect("a status").lifecycle.as_deref(), Some("Ready"));
+    assert_eq!(writes, 2);
+}
+
+#[test]
 fn a_deployment_that_is_about_to_be_written_is_being_updated() {
     let mut world = three(workload(3, 3, 3));
     world.service.spec.restarts = 1;
