@@ -59,3 +59,36 @@ async fn metrics(State(health): State<Health>) -> impl IntoResponse {
     let text = health.metrics.render(health.queue.depth(), health.cache.services());
     ([(CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], text)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use axum::{body::Body, http::Request};
+    use tower::ServiceExt;
+
+    use super::*;
+    use crate::queue::Timing;
+
+    async fn status(path: &str, synced: bool) -> StatusCode {
+        let second = Duration::from_secs(1);
+        let timing = Timing { resync: second, min_backoff: second, max_backoff: second };
+        let health = Health {
+            metrics: Arc::default(),
+            queue: Arc::new(Queue::new(timing)),
+            cache: Arc::new(Cache::new("ankka")),
+            synced: Synced::known(synced),
+        };
+        let request = Request::get(path).body(Body::empty()).expect("a request");
+        routes(health).oneshot(request).await.expect("an answer").status()
+    }
+
+    #[tokio::test]
+    async fn a_replica_is_healthy_at_once_and_ready_when_everything_is_listed() {
+        assert_eq!(status("/healthz", false).await, StatusCode::OK);
+        assert_eq!(status("/readyz", false).await, StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(status("/readyz", true).await, StatusCode::OK);
+        assert_eq!(status("/metrics", false).await, StatusCode::OK);
+        assert_eq!(status("/", true).await, StatusCode::NOT_FOUND);
+    }
+}

@@ -24,6 +24,8 @@ const DURATION_SECONDS: u64 = 10;
 const GRACE_SECONDS: u64 = 7;
 /// How long we write on a renewal: a second less, so that we have stopped when others may take over.
 const GOOD_FOR: Duration = Duration::from_secs(DURATION_SECONDS - 1);
+/// How long one request about the Lease may take.
+const ANSWER: Duration = Duration::from_secs(4);
 /// How often the deadline is looked at.
 const TICK: Duration = Duration::from_millis(250);
 
@@ -97,7 +99,7 @@ fn renewing(inner: Client, tenure: Arc<Tenure>) -> Client {
         async move {
             let renewal = request.method() == Method::PATCH;
             let sent = boot_time();
-            let response: Response<Body> = inner.send(request).await?;
+            let response: Response<Body> = tokio::time::timeout(ANSWER, inner.send(request)).await??;
             if renewal && response.status().is_success() {
                 tenure.extend(sent + GOOD_FOR);
             }

@@ -22,6 +22,12 @@ use crate::{
 /// How long one pass may take.
 const DEADLINE: Duration = Duration::from_secs(30);
 
+/// How often what was found may differ from what was decided on before a pass gives up for now.
+pub(crate) const ROUNDS: usize = 5;
+
+/// How long until an object is judged again whose newest state has not been seen yet.
+pub(crate) const SOON: Duration = Duration::from_millis(500);
+
 /// Passes over services and projects.
 pub struct Passes {
     services: Services,
@@ -46,7 +52,14 @@ impl Passes {
         let gateway_namespace = settings.gateway_namespace.clone();
         let passes = Self {
             services: Services { settings: desired.clone(), cache: cache.clone(), actor, statuses: statuses.clone() },
-            projects: Projects { settings: desired, gateway_namespace, cache: cache.clone(), wire, statuses },
+            projects: Projects {
+                settings: desired,
+                gateway_namespace,
+                cache: cache.clone(),
+                queue: queue.clone(),
+                wire,
+                statuses,
+            },
             metrics: metrics.clone(),
         };
         (passes, notices)

@@ -1,6 +1,6 @@
 //! One pass over one project: its namespace, its NetworkPolicy, its status.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use ankka_crds::{AnkkaProject, names, resources::AnkkaProjectStatus};
 use ankka_desired::{
@@ -13,18 +13,13 @@ use serde_json::Value;
 
 use crate::{
     act::{Answer, Outcome, conditional, metadata_of},
-    cache::{Cache, ProjectSnapshot, Source, version_of},
+    cache::{Cache, Key, ProjectSnapshot, Source, version_of},
     error::Error,
-    queue::Next,
+    passes::{ROUNDS, SOON},
+    queue::{Next, Queue},
     report::{Statuses, now},
     wire::{Target, Wire},
 };
-
-/// How often what was found may differ from what was decided on before the pass gives up for now.
-const ROUNDS: usize = 5;
-
-/// How long until a project is judged again whose newest state has not been seen yet.
-const SOON: Duration = Duration::from_millis(500);
 
 /// Passes over projects.
 #[derive(Clone)]
@@ -35,6 +30,8 @@ pub struct Projects {
     pub gateway_namespace: String,
     /// What is observed.
     pub cache: Arc<Cache>,
+    /// Where passes over its services are asked for.
+    pub queue: Arc<Queue<Key>>,
     /// Sends the requests.
     pub wire: Wire,
     /// Reports.
@@ -146,7 +143,9 @@ impl Projects {
         let version = version_of(metadata);
         match place.kind {
             Kind::Namespace => {
-                self.cache.put_namespace(&place.namespace, version, NamespaceSeen::of(metadata), source);
+                if self.cache.put_namespace(&place.namespace, version, NamespaceSeen::of(metadata), source) {
+                    self.tell_services(&place.namespace);
+                }
             }
             Kind::NetworkPolicy => {
                 self.cache.put_policy(&place.namespace, version, Seen::of(metadata), source);
@@ -156,9 +155,24 @@ impl Projects {
 
     fn gone(&self, place: &Place) {
         match place.kind {
-            Kind::Namespace => self.cache.remove_namespace(&place.namespace, u64::MAX),
-            Kind::NetworkPolicy => self.cache.remove_policy(&place.namespace, u64::MAX),
-        };
+            Kind::Namespace => {
+                if self.cache.remove_namespace(&place.namespace, u64::MAX) {
+                    self.tell_services(&place.namespace);
+                }
+            }
+            Kind::NetworkPolicy => {
+                self.cache.remove_policy(&place.namespace, u64::MAX);
+            }
+        }
+    }
+
+    /// The watch has nothing new to say about what an answer has said already, and services depend on their namespace.
+    fn tell_services(&self, namespace: &str) {
+        for key in self.cache.keys_in(namespace) {
+            if matches!(key, Key::Service(_)) {
+                self.queue.add(key);
+            }
+        }
     }
 
     async fn report(&self, known: &ProjectSnapshot, status: AnkkaProjectStatus) -> Result<Next, Error> {

@@ -33,6 +33,9 @@ const RUSH: Duration = Duration::from_secs(30);
 /// How long an event waits for passes that are due.
 const YIELD: Duration = Duration::from_secs(5);
 
+/// How long publishing one event may take.
+const TELLING: Duration = Duration::from_secs(10);
+
 /// How many events may wait to be published. More are dropped.
 const EVENTS: usize = 4096;
 
@@ -203,9 +206,11 @@ pub async fn publish(
             action: "Reconcile".to_owned(),
             secondary: None,
         };
-        if let Err(error) = recorder.publish(&event, &about).await {
+        match tokio::time::timeout(TELLING, recorder.publish(&event, &about)).await {
+            Ok(Ok(())) => {}
             // In a namespace that is being deleted no event can be made; nothing depends on them.
-            tracing::debug!(name = about.name, %error, "an event was not published");
+            Ok(Err(error)) => tracing::debug!(name = about.name, %error, "an event was not published"),
+            Err(_) => tracing::debug!(name = about.name, "an event was not published in time"),
         }
     }
     anyhow::bail!("nobody offers events any more")

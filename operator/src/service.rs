@@ -1,6 +1,6 @@
 //! One pass over one service: observe, decide, act, report.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use ankka_crds::{AnkkaService, AnkkaServiceStatus, resources::Condition};
 use ankka_desired::{Facts, Settings, decide};
@@ -10,16 +10,11 @@ use crate::{
     act::{Actor, Outcome},
     cache::{Cache, ServiceId, Snapshot, Unreadable},
     error::Error,
+    passes::{ROUNDS, SOON},
     queue::Next,
     report::{Reported, Statuses},
     wire::Target,
 };
-
-/// How often what was found may differ from what was decided on before the pass gives up for now.
-const ROUNDS: usize = 5;
-
-/// How long until a service is judged again whose newest state has not been seen yet.
-const SOON: Duration = Duration::from_millis(500);
 
 /// Passes over services.
 #[derive(Clone)]

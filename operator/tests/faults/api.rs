@@ -16,7 +16,10 @@ use kube::{Client, client::Body};
 use serde_json::{Value, json};
 use tower::{BoxError, service_fn};
 
-use crate::fields;
+use crate::{
+    fields,
+    watch::{Watch, is_collection},
+};
 
 type Answer = Response<UnsyncBoxBody<Bytes, BoxError>>;
 type Refusal = (u16, &'static str);
@@ -36,6 +39,8 @@ pub(crate) enum Fault {
     Refused(u16),
     /// No answer ever comes, and nothing is carried out.
     Silence,
+    /// Just before the write arrives, somebody else annotates the object; before a deletion, puts another in its place.
+    Overtaken,
 }
 
 /// A write as it arrived.
@@ -60,12 +65,6 @@ struct State {
     dead: bool,
     watches: Vec<Watch>,
     history: Vec<(u64, String, Option<Value>, Option<Value>)>,
-}
-
-struct Watch {
-    collection: String,
-    selector: Option<(String, String)>,
-    sender: mpsc::UnboundedSender<Bytes>,
 }
 
 impl Api {
@@ -134,6 +133,18 @@ impl Api {
         }
     }
 
+    fn overtake(&self, verb: &str, path: &str) {
+        let Some(mut object) = self.get(path) else { return };
+        if verb == "delete" {
+            self.delete(path);
+            let metadata = json!({"name": object["metadata"]["name"], "namespace": object["metadata"]["namespace"]});
+            object["metadata"] = metadata;
+            self.put(path, object);
+        } else {
+            self.edit(path, |object| object["metadata"]["annotations"]["other.io/overtaken"] = "1".into());
+        }
+    }
+
     pub(crate) fn get(&self, path: &str) -> Option<Value> {
         self.lock().objects.get(path).cloned()
     }
@@ -197,6 +208,7 @@ async fn serve(api: Api, request: Request<Body>) -> Result<Answer, BoxError> {
         }
         Some(Fault::Refused(code)) => return Ok(status(code, "Injected")),
         Some(Fault::Silence) => std::future::pending().await,
+        Some(Fault::Overtaken) => api.overtake(verb, path.trim_end_matches("/status")),
         _ => {}
     }
     let result = api.lock().write(verb, &path, body, &query);
@@ -245,49 +257,6 @@ fn read(api: &Api, path: &str, query: &BTreeMap<String, String>) -> Result<Answe
     Ok(answer(200, &json!({"metadata": {"resourceVersion": state.version.to_string()}, "items": items})))
 }
 
-/// Collections end in a plural; the objects of these tests do not.
-fn is_collection(path: &str) -> bool {
-    let last = path.rsplit('/').next().unwrap_or_default();
-    let parent = path.trim_end_matches(last).trim_end_matches('/');
-    parent.ends_with("/v1") || parent.ends_with("/v1alpha1")
-}
-
-impl Watch {
-    fn wants(&self, path: &str, object: &Value) -> bool {
-        let in_collection = collection_of(path).is_some_and(|collection| collection == self.collection);
-        let labels = &object["metadata"]["labels"];
-        in_collection && self.selector.as_ref().is_none_or(|(key, value)| labels[key] == value.as_str())
-    }
-
-    fn tell(&self, path: &str, old: Option<&Value>, new: Option<&Value>) {
-        let before = old.filter(|object| self.wants(path, object));
-        let after = new.filter(|object| self.wants(path, object));
-        let (kind, object) = match (before, after) {
-            (None, Some(object)) => ("ADDED", object.clone()),
-            (Some(_), Some(object)) => ("MODIFIED", object.clone()),
-            (Some(object), None) => {
-                let mut object = object.clone();
-                if let Some(new) = new {
-                    object["metadata"]["resourceVersion"] = new["metadata"]["resourceVersion"].clone();
-                }
-                ("DELETED", object)
-            }
-            (None, None) => return,
-        };
-        let line = format!("{}\n", json!({"type": kind, "object": object}));
-        let _ = self.sender.unbounded_send(line.into());
-    }
-}
-
-/// The cluster-wide collection an object's path belongs to.
-fn collection_of(path: &str) -> Option<String> {
-    let (parent, _) = path.rsplit_once('/')?;
-    match parent.split_once("/namespaces/") {
-        Some((root, rest)) => Some(format!("{root}/{}", rest.split_once('/')?.1)),
-        None => Some(parent.to_owned()),
-    }
-}
-
 fn created(collection: &str, body: &Value) -> String {
     format!("{collection}/{}", body["metadata"]["name"].as_str().unwrap_or_default())
 }
@@ -309,7 +278,8 @@ impl State {
             },
             _ => {
                 let live = self.objects.get(path).ok_or((404, "NotFound"))?;
-                if live["metadata"]["uid"] == body["preconditions"]["uid"] {
+                let asked = &body["preconditions"]["uid"];
+                if asked.is_null() || *asked == live["metadata"]["uid"] {
                     Ok(self.remove(path))
                 } else {
                     Err((409, "Conflict"))

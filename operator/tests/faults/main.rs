@@ -5,3 +5,4 @@ mod every_fault;
 mod fields;
 mod operator;
 mod others;
+mod watch;

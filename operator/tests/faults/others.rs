@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::{
-    api::{Api, Write},
+    api::{Api, Fault, Write},
     operator::{DEPLOYMENT, NAMESPACE, Operator, PROJECT, SERVICE, cart, in_shop, lifecycle, project, service, shop},
 };
 
@@ -138,6 +138,41 @@ async fn what_others_change_in_a_child_is_undone_and_what_they_add_beside_it_sta
         assert_eq!(now["metadata"]["annotations"]["other.io/seen"], "1", "{path}");
         assert_eq!(lifecycle(&api), "Ready");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_that_is_overtaken_is_judged_again_and_undoes_nothing() {
+    let start = cart().await;
+    for number in 0..3 {
+        let api = start.copy();
+        api.edit(SERVICE, |service| service["spec"]["service"]["image"] = "registry.example.com/acme/cart:2".into());
+        api.fail(number, Fault::Overtaken);
+        Operator::start(&api).await.settle().await;
+        let writes = api.writes();
+        assert!(!writes[number].done, "{:?}", writes[number]);
+        let path = writes[number].path.trim_end_matches("/status");
+        let overtaken = api.get(path).expect("still there");
+        assert_eq!(overtaken["metadata"]["annotations"]["other.io/overtaken"], "1", "{path}");
+        let deployment = api.get(DEPLOYMENT).expect("still there");
+        let image = &deployment["spec"]["template"]["spec"]["containers"][0]["image"];
+        assert_eq!((image.as_str(), lifecycle(&api).as_str()), (Some("registry.example.com/acme/cart:2"), "Ready"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_took_the_place_of_an_object_is_not_deleted_in_its_stead() {
+    let api = cart().await;
+    let path = in_shop("/api/v1", "services/cart");
+    api.edit(SERVICE, |service| service["spec"]["service"]["http"] = false.into());
+    let operator = Operator::start(&api).await;
+    let undisturbed = api.copy();
+    Operator::start(&undisturbed).await.settle().await;
+    let number = undisturbed.writes().iter().position(|write| write.verb == "delete").expect("the Service goes");
+    api.fail(number, Fault::Overtaken);
+    operator.settle().await;
+    assert!(api.writes().iter().all(|write| write.verb != "delete" || !write.done));
+    assert!(api.get(&path).is_some_and(|stranger| stranger["metadata"].get("ownerReferences").is_none()));
+    assert_eq!(lifecycle(&api), "Ready");
 }
 
 #[tokio::test(start_paused = true)]

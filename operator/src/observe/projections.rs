@@ -1,22 +1,10 @@
-//! Observing: watch streams, projected into the cache, with a pass asked for where something changed.
-//!
-//! Nothing is kept of an object but its projection, and a listing is taken in page by page, so that memory stays low over
-//! thousands of services and over a listing of them all.
-
-use std::{
-    fmt::Debug,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-};
+//! What of each kind of object is kept, and which passes a change of it asks for.
 
 use ankka_crds::{AnkkaProject, AnkkaService, labels};
 use ankka_desired::{
     ChildKind, PodState, Seen, WorkloadState,
     project::{NamespaceSeen, POLICY},
 };
-use futures::StreamExt;
 use k8s_openapi::api::{
     apps::v1::Deployment,
     core::v1::{ConfigMap, Namespace, Pod, Service, ServiceAccount},
@@ -25,176 +13,15 @@ use k8s_openapi::api::{
     rbac::v1::{Role, RoleBinding},
 };
 use kube::{
-    Api, Client, Resource, ResourceExt,
+    Resource, ResourceExt,
     core::{DeserializeGuard, PartialObjectMeta},
-    runtime::{
-        WatchStreamExt,
-        watcher::{self, Event, watcher},
-    },
-};
-use serde::de::DeserializeOwned;
-use tokio::{
-    sync::{Semaphore, SemaphorePermit, watch},
-    task::JoinSet,
 };
 
-use crate::{
-    cache::{Cache, Key, ServiceId, Source, StoredService, Stream, version_of},
-    metrics::Metrics,
-    queue::Queue,
-};
+use super::{Observer, Projection};
+use crate::cache::{Key, ServiceId, Source, StoredService, Stream, version_of};
 
-/// How many objects one page of a listing holds: enough to be quick, few enough to be small.
-const PAGE: u32 = 50;
-
-/// How many streams may be listing at a time: what is under way of a listing takes more memory than what is kept of it.
-const LISTINGS: usize = 1;
-
-/// What observing feeds.
-#[derive(Clone, Debug)]
-pub struct Observer {
-    /// Where projections are kept.
-    pub cache: Arc<Cache>,
-    /// Where passes are asked for.
-    pub queue: Arc<Queue<Key>>,
-    /// Where broken watches and unreadable objects are counted.
-    pub metrics: Arc<Metrics>,
-}
-
-/// Says when every stream has been listed once.
-#[derive(Clone, Debug)]
-pub struct Synced(watch::Receiver<bool>);
-
-impl Synced {
-    /// Whether every stream has been listed once.
-    pub fn now(&self) -> bool {
-        *self.0.borrow()
-    }
-
-    /// Waits until every stream has been listed once. False when observing ended before.
-    pub async fn wait(&mut self) -> bool {
-        self.0.wait_for(|synced| *synced).await.is_ok()
-    }
-}
-
-/// One kind of object, as one watch delivers it.
-trait Projection: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static {
-    /// The resource's name in metrics and logs.
-    fn resource() -> &'static str;
-    /// The stream it belongs to.
-    fn stream() -> Stream;
-    /// Only objects labelled as ours are watched.
-    fn labelled() -> bool {
-        true
-    }
-    /// Takes in one object, and asks for passes where it changed something.
-    fn put(self, observer: &Observer, source: Source);
-    /// Forgets one object.
-    fn remove(self, observer: &Observer);
-}
-
-impl Observer {
-    /// Starts all streams. None of them ever ends by itself.
-    pub fn start(&self, client: &Client, tasks: &mut JoinSet<anyhow::Result<()>>) -> Synced {
-        let (sender, receiver) = watch::channel(false);
-        let turns =
-            Arc::new(Turns { listings: Semaphore::new(LISTINGS), missing: AtomicUsize::new(0), synced: sender });
-        let mut run = Starter { observer: self, client, tasks, turns };
-        run.start::<AnkkaProjectGuard>();
-        run.start::<PartialObjectMeta<Namespace>>();
-        run.start::<PartialObjectMeta<NetworkPolicy>>();
-        run.start::<AnkkaServiceGuard>();
-        run.start::<PartialObjectMeta<ServiceAccount>>();
-        run.start::<PartialObjectMeta<Role>>();
-        run.start::<PartialObjectMeta<RoleBinding>>();
-        run.start::<PartialObjectMeta<ConfigMap>>();
-        run.start::<PartialObjectMeta<PodDisruptionBudget>>();
-        run.start::<PartialObjectMeta<Service>>();
-        run.start::<Deployment>();
-        run.start::<Pod>();
-        Synced(receiver)
-    }
-
-    /// Takes in one event. True when it completes a listing.
-    fn take<K: Projection>(&self, event: Event<K>) -> bool {
-        match event {
-            Event::Init => self.cache.begin(K::stream()),
-            Event::InitApply(object) => object.put(self, Source::Listed),
-            Event::Apply(object) => object.put(self, Source::Watched),
-            Event::Delete(object) => object.remove(self),
-            Event::InitDone => {
-                self.ask(self.cache.end(K::stream()));
-                return true;
-            }
-        }
-        false
-    }
-
-    fn ask(&self, keys: impl IntoIterator<Item = Key>) {
-        for key in keys {
-            self.queue.add(key);
-        }
-    }
-}
-
-/// What the streams share.
-struct Turns {
-    /// Who may be listing.
-    listings: Semaphore,
-    /// How many streams have not been listed yet.
-    missing: AtomicUsize,
-    synced: watch::Sender<bool>,
-}
-
-struct Starter<'a> {
-    observer: &'a Observer,
-    client: &'a Client,
-    tasks: &'a mut JoinSet<anyhow::Result<()>>,
-    turns: Arc<Turns>,
-}
-
-impl Starter<'_> {
-    fn start<K: Projection>(&mut self) {
-        self.turns.missing.fetch_add(1, Ordering::SeqCst);
-        self.tasks.spawn(follow::<K>(self.observer.clone(), self.client.clone(), self.turns.clone()));
-    }
-}
-
-async fn follow<K: Projection>(observer: Observer, client: Client, turns: Arc<Turns>) -> anyhow::Result<()> {
-    let mut config = watcher::Config::default().page_size(PAGE);
-    if K::labelled() {
-        config = config.labels(&format!("{}={}", labels::MANAGED_BY, labels::MANAGED_BY_VALUE));
-    }
-    let mut events = watcher(Api::<K>::all(client), config).default_backoff().boxed();
-    let mut listed = false;
-    let mut turn: Option<SemaphorePermit<'_>> = None;
-    while let Some(event) = events.next().await {
-        match event {
-            Ok(event) => {
-                if matches!(event, Event::Init) {
-                    // The first page is asked for when the stream is polled again.
-                    turn = Some(turns.listings.acquire().await?);
-                }
-                let complete = observer.take(event);
-                if complete {
-                    drop(turn.take());
-                    if !std::mem::replace(&mut listed, true) && turns.missing.fetch_sub(1, Ordering::SeqCst) == 1 {
-                        turns.synced.send_replace(true);
-                    }
-                }
-            }
-            Err(error) => {
-                drop(turn.take());
-                observer.metrics.watch_broke(K::resource());
-                tracing::warn!(resource = K::resource(), %error, "watch broke, taking it up again");
-            }
-        }
-    }
-    anyhow::bail!("the watch of {} ended", K::resource())
-}
-
-type AnkkaServiceGuard = DeserializeGuard<AnkkaService>;
-type AnkkaProjectGuard = DeserializeGuard<AnkkaProject>;
+pub(super) type AnkkaServiceGuard = DeserializeGuard<AnkkaService>;
+pub(super) type AnkkaProjectGuard = DeserializeGuard<AnkkaProject>;
 
 impl Projection for AnkkaServiceGuard {
     fn resource() -> &'static str {
