@@ -136,7 +136,9 @@ fn converge(facts: &Facts<'_>, service: ValidatedService) -> Result<Decision, Ho
             (Some(_), Some(seen)) if is_going(seen, &service.name, uid) => waiting.push(kind),
             // An instance that started now would hold an identity or settings that are about to go. A pause starts none.
             (Some(_), _)
-                if kind == ChildKind::Deployment && !blueprint.paused && waiting.iter().any(is_needed_to_start) => {}
+                if kind == ChildKind::Deployment
+                    && !blueprint.paused
+                    && waiting.iter().copied().any(is_needed_to_start) => {}
             (Some(child), None) => actions.push(Action::Create(child)),
             (Some(child), Some(seen)) if !seen.settled(&child) => {
                 actions.push(Action::Update { uid: seen.uid.clone(), child });
@@ -169,7 +171,7 @@ fn is_going(seen: &Seen, service: &str, uid: &str) -> bool {
     seen.terminating || seen.left_by_predecessor(service, uid)
 }
 
-fn is_needed_to_start(kind: &ChildKind) -> bool {
+fn is_needed_to_start(kind: ChildKind) -> bool {
     !matches!(kind, ChildKind::PodDisruptionBudget | ChildKind::Service | ChildKind::Deployment)
 }
 
