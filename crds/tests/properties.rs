@@ -128,9 +128,10 @@ proptest! {
         let serde = serde_json::from_slice::<Value>(text);
         let refused = verdict_on_file(&bytes, Context::default())
             .is_err_and(|problems| problems[0].message.starts_with("not JSON"));
-        // A number beyond the range of a float is JSON, which no field of ours can hold.
-        let out_of_range = serde.as_ref().is_err_and(|error| error.to_string().starts_with("number out of range"));
-        prop_assert_eq!(refused, serde.is_err() && !out_of_range, "{:?}", serde);
+        // A number beyond the range of a float is JSON, which no field of ours can hold; serde_json looks no further.
+        if !serde.as_ref().is_err_and(|error| error.to_string().starts_with("number out of range")) {
+            prop_assert_eq!(refused, serde.is_err(), "{:?}", serde);
+        }
     }
 
     #[test]
