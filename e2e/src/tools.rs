@@ -16,9 +16,6 @@ use crate::{
     run::Run,
 };
 
-/// Version of Kubernetes that `tools/kubernetes/go.mod` pins.
-pub const KUBERNETES: &str = "1.36.3";
-
 /// One module of `tools/` and how to build it.
 struct Tool {
     name: &'static str,
@@ -199,5 +196,34 @@ impl Tools {
     /// Path of one program.
     pub fn program(&self, tool: &str, program: &str) -> PathBuf {
         self.folder(tool).join(program)
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test ends where it fails")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kubernetes_is_stamped_with_the_version_that_is_pinned() {
+        let tool = TOOLS.iter().find(|tool| tool.name == "kubernetes").unwrap();
+        let pins = std::fs::read_to_string(tool.module().join("go.mod")).unwrap();
+        let pinned = pins.lines().find_map(|line| line.trim().strip_prefix("k8s.io/kubernetes ")).unwrap();
+        let version = pinned.split(' ').next().unwrap();
+        assert!(
+            tool.ldflags.contains(&format!("gitVersion={version} ")),
+            "{version} is pinned, {} is stamped",
+            tool.ldflags
+        );
+    }
+
+    #[test]
+    fn another_pin_or_flag_means_another_folder() {
+        let folder = |tool: &Tool| tool.folder(Path::new("/cache")).unwrap();
+        let etcd = Tool::plain("etcd", "");
+        assert_ne!(folder(&etcd), folder(&Tool { ldflags: "-X a=b", ..Tool::plain("etcd", "") }));
+        assert_ne!(folder(&etcd), folder(&Tool { cgo: true, ..Tool::plain("etcd", "") }));
+        assert_eq!(folder(&etcd), folder(&Tool::plain("etcd", "another guess")));
+        assert!(folder(&etcd).starts_with("/cache/tools"));
     }
 }

@@ -1,6 +1,6 @@
 //! `cargo platform`: the local platform from the command line.
 
-use std::{fmt::Write as _, io::Write as _, process::ExitCode};
+use std::{fmt::Write as _, io::Write as _, process::ExitCode, sync::Arc};
 
 use ankka_e2e::{
     Platform,
@@ -8,6 +8,8 @@ use ankka_e2e::{
     paths::Paths,
     platform::{Health, Local},
     progress::{say, step},
+    prove::{self, Verdict},
+    suite::{Cluster, gate},
 };
 use anyhow::{Result, bail};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -30,6 +32,28 @@ enum Command {
     Status,
     /// Print what a shell needs to use it: eval "$(cargo platform env)"
     Env,
+    /// Run every test and close with `N passed, N failed`; brings the platform up, and down again if it was not up before
+    Test(TestArgs),
+    /// Run what takes longer than the gate allows, and print the table of what was measured; an interrupted run is resumed
+    Prove(ProveArgs),
+}
+
+#[derive(Args)]
+struct TestArgs {
+    /// Only the cases on the cluster whose name contains this
+    #[arg(value_name = "CASE")]
+    filter: Option<String>,
+
+    /// Only what needs a cluster
+    #[arg(long)]
+    cluster_only: bool,
+}
+
+#[derive(Args)]
+struct ProveArgs {
+    /// Only the measurements whose name contains this, again even if there is a result
+    #[arg(value_name = "MEASUREMENT")]
+    filter: Option<String>,
 }
 
 #[derive(Args)]
@@ -85,6 +109,8 @@ async fn run(command: Command) -> Result<ExitCode> {
         }
         Command::Status => status(&local()?).await,
         Command::Env => env(&local()?),
+        Command::Test(args) => test(args).await,
+        Command::Prove(args) => prove(args).await,
     }
 }
 
@@ -113,6 +139,50 @@ async fn up(args: UpArgs) -> Result<ExitCode> {
     );
     say("     So Ankka itself is not installed, only its resource types. Run it as root for the whole platform.");
     Ok(ExitCode::SUCCESS)
+}
+
+/// The tests of the workspace, then those on the cluster, which is left as it was found.
+async fn test(args: TestArgs) -> Result<ExitCode> {
+    let mut tally =
+        if args.cluster_only || args.filter.is_some() { gate::Tally::default() } else { gate::workspace()? };
+    let local = local()?;
+    let was_up = local.is_up();
+    match installed(&local).await {
+        Ok(Some(platform)) => tally.add(gate::cluster(platform, args.filter.as_deref()).await),
+        Ok(None) => say("The cases on the cluster need containers, and so root: they are left out."),
+        Err(error) => {
+            say(format_args!("error: {error:#}"));
+            tally.failed.push("cargo platform up".to_owned());
+        }
+    }
+    if !was_up {
+        let _lock = local.lock().await?;
+        local.down().await?;
+    }
+    gate::close(&tally);
+    Ok(if tally.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+async fn prove(args: ProveArgs) -> Result<ExitCode> {
+    let local = local()?;
+    let Some(platform) = installed(&local).await? else { bail!("this needs containers, and so root") };
+    let rows =
+        prove::prove(&Arc::new(Cluster::new(platform)), &local.paths().cache.join("prove"), args.filter.as_deref());
+    let rows = rows.await?;
+    print(&prove::table(&rows))?;
+    Ok(if rows.iter().any(|row| row.verdict == Verdict::Missed) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// The local platform with Ankka on it; none where no container runs.
+async fn installed(local: &Local) -> Result<Option<Platform>> {
+    let _lock = local.lock().await?;
+    local.up().await?;
+    if !local.has_node() {
+        return Ok(None);
+    }
+    let platform = Platform::local(local.clone()).await?;
+    install::everything(&platform, None).await?;
+    Ok(Some(platform))
 }
 
 async fn status(local: &Local) -> Result<ExitCode> {

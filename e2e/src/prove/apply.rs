@@ -16,13 +16,23 @@ pub async fn measure(cluster: &Cluster) -> Result<Vec<Row>> {
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for round in 0..ROUNDS {
         for (name, times) in [("ours", &mut ours), ("theirs", &mut theirs)] {
-            let wanted = descriptor(name, json!({ "provisionObjectStorage": true, "env": [{ "name": "ROUND", "value": round.to_string() }] })).to_string();
+            let wanted = descriptor(
+                name,
+                json!({ "provisionObjectStorage": true, "env": [{ "name": "ROUND", "value": round.to_string() }] }),
+            )
+            .to_string();
             let rendered = cluster.ok("ankka", &["services", "render", "-f", "-", "-p", "speed"], &wanted).await?;
             let started = Instant::now();
             let output = if name == "ours" {
                 cluster.run("ankka", &["services", "apply", "-f", "-", "-p", "speed", "--wait=0"], &wanted).await?
             } else {
-                cluster.run("kubectl", &["apply", "--server-side", "--field-manager=theirs", "-n", &namespace, "-f", "-"], &rendered).await?
+                cluster
+                    .run(
+                        "kubectl",
+                        &["apply", "--server-side", "--field-manager=theirs", "-n", &namespace, "-f", "-"],
+                        &rendered,
+                    )
+                    .await?
             };
             ensure!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
             times.push(started.elapsed().as_secs_f64() * 1e3);

@@ -37,7 +37,12 @@ impl Row {
 
     /// Something that holds or does not.
     pub fn holds(what: &str, value: String, holds: bool) -> Self {
-        Self { what: what.to_owned(), value, bar: "none failed".to_owned(), verdict: if holds { Verdict::Met } else { Verdict::Missed } }
+        Self {
+            what: what.to_owned(),
+            value,
+            bar: "none failed".to_owned(),
+            verdict: if holds { Verdict::Met } else { Verdict::Missed },
+        }
     }
 
     /// A figure without a bar.
@@ -71,7 +76,12 @@ pub fn table(rows: &[Row]) -> String {
 /// The value below which `share` (0 to 1) of the samples lie.
 pub fn quantile(samples: &mut [f64], share: f64) -> f64 {
     samples.sort_by(f64::total_cmp);
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "an index into a list of samples")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "an index into a list of samples"
+    )]
     let index = ((samples.len().saturating_sub(1)) as f64 * share).round() as usize;
     samples.get(index).copied().unwrap_or(f64::NAN)
 }

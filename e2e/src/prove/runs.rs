@@ -34,7 +34,9 @@ const NAMESPACE: &str = "ankka-system";
 pub async fn agreement(cluster: &Cluster) -> Result<Vec<Row>> {
     let count = 10_000;
     let outcome = cases::admission::generated(cluster, count).await;
-    let value = outcome.as_ref().map_or_else(|error| format!("{error:#}"), |()| format!("{count} descriptors, 0 disagreements"));
+    let value = outcome
+        .as_ref()
+        .map_or_else(|error| format!("{error:#}"), |()| format!("{count} descriptors, 0 disagreements"));
     Ok(vec![Row::holds("generated descriptors, CLI against webhook through the API server", value, outcome.is_ok())])
 }
 
@@ -49,15 +51,21 @@ pub async fn rollouts(cluster: &Arc<Cluster>) -> Result<Vec<Row>> {
 pub async fn rotation(cluster: &Cluster) -> Result<Vec<Row>> {
     let namespace = cluster.project("rotation").await?;
     let deployment = ["set", "env", "deployment/ankka-webhook", "-n", NAMESPACE];
-    let set = |variables: &[&'static str]| deployment.iter().copied().chain(variables.iter().copied()).collect::<Vec<_>>();
+    let set =
+        |variables: &[&'static str]| deployment.iter().copied().chain(variables.iter().copied()).collect::<Vec<_>>();
     let short = ["ANKKA_WEBHOOK_LEAF_SECONDS=3", "ANKKA_WEBHOOK_OVERLAP_SECONDS=1", "ANKKA_WEBHOOK_CA_SECONDS=45"];
     cluster.ok("kubectl", &set(&short), "").await?;
-    cluster.ok("kubectl", &["rollout", "status", "deployment/ankka-webhook", "-n", NAMESPACE, "--timeout=120s"], "").await?;
+    cluster
+        .ok("kubectl", &["rollout", "status", "deployment/ankka-webhook", "-n", NAMESPACE, "--timeout=120s"], "")
+        .await?;
 
-    let secret = async || cluster.ok("kubectl", &["get", "secret", "ankka-webhook-certificate", "-n", NAMESPACE, "-o", "json"], "").await;
+    let secret = async || {
+        cluster.ok("kubectl", &["get", "secret", "ankka-webhook-certificate", "-n", NAMESPACE, "-o", "json"], "").await
+    };
     let api: Api<AnkkaService> = Api::namespaced(cluster.client.clone(), &namespace);
     let wanted = json!({ "apiVersion": "ankka.dev/v1alpha1", "kind": "AnkkaService", "metadata": { "name": "loop" }, "spec": { "service": descriptor("loop", json!({}))["service"] } });
-    let (mut reviews, mut failures, mut leaves, mut bundles) = (0_u32, Vec::new(), 0_u32, std::collections::BTreeSet::new());
+    let (mut reviews, mut failures, mut leaves, mut bundles) =
+        (0_u32, Vec::new(), 0_u32, std::collections::BTreeSet::new());
     let (mut last, started) = (String::new(), Instant::now());
     while (leaves < 100 || bundles.len() < 6) && started.elapsed() < Duration::from_mins(12) {
         for _ in 0..10 {
@@ -72,13 +80,32 @@ pub async fn rotation(cluster: &Cluster) -> Result<Vec<Row>> {
             leaves += 1;
             last = data;
         }
-        let hooks = cluster.ok("kubectl", &["get", "validatingwebhookconfiguration", "ankka-webhook", "-o", "jsonpath={.webhooks[0].clientConfig.caBundle}"], "").await?;
+        let hooks = cluster
+            .ok(
+                "kubectl",
+                &[
+                    "get",
+                    "validatingwebhookconfiguration",
+                    "ankka-webhook",
+                    "-o",
+                    "jsonpath={.webhooks[0].clientConfig.caBundle}",
+                ],
+                "",
+            )
+            .await?;
         bundles.insert(hooks);
     }
     let long = ["ANKKA_WEBHOOK_LEAF_SECONDS-", "ANKKA_WEBHOOK_OVERLAP_SECONDS-", "ANKKA_WEBHOOK_CA_SECONDS-"];
     cluster.ok("kubectl", &set(&long), "").await?;
-    cluster.ok("kubectl", &["rollout", "status", "deployment/ankka-webhook", "-n", NAMESPACE, "--timeout=120s"], "").await?;
-    let value = format!("{reviews} reviews through {leaves} certificates and {} trust bundles, {} failed {:?}", bundles.len(), failures.len(), failures.first());
+    cluster
+        .ok("kubectl", &["rollout", "status", "deployment/ankka-webhook", "-n", NAMESPACE, "--timeout=120s"], "")
+        .await?;
+    let value = format!(
+        "{reviews} reviews through {leaves} certificates and {} trust bundles, {} failed {:?}",
+        bundles.len(),
+        failures.len(),
+        failures.first()
+    );
     Ok(vec![Row::holds("admission while certificates rotate", value, failures.is_empty() && leaves >= 100)])
 }
 
@@ -115,14 +142,24 @@ pub async fn frozen(cluster: &Cluster) -> Result<Vec<Row>> {
     let (_, taken_over) = outcome?;
     tokio::time::sleep(Duration::from_secs(20)).await;
     let (events, _) = cluster.platform.audit()?.since(from)?;
-    let late: Vec<_> = events.iter().filter(|event| changes(event) && event.user_agent.contains("ankka-operator") && event.code < 300).collect();
+    let late: Vec<_> = events
+        .iter()
+        .filter(|event| changes(event) && event.user_agent.contains("ankka-operator") && event.code < 300)
+        .collect();
     // What the new leader writes in these quiet seconds would be a write without a change, which is a fault as well.
-    let value = format!("another led after {:.1} s; {} writes after the thaw {:?}", taken_over.as_secs_f64(), late.len(), late.first().map(|event| &event.uri));
+    let value = format!(
+        "another led after {:.1} s; {} writes after the thaw {:?}",
+        taken_over.as_secs_f64(),
+        late.len(),
+        late.first().map(|event| &event.uri)
+    );
     Ok(vec![Row::holds("leading operator frozen for 60 s and thawed", value, late.is_empty())])
 }
 
 fn changes(event: &AuditEvent) -> bool {
-    matches!(event.verb.as_str(), "create" | "update" | "patch" | "delete") && event.resource != "leases" && event.resource != "events"
+    matches!(event.verb.as_str(), "create" | "update" | "patch" | "delete")
+        && event.resource != "leases"
+        && event.resource != "events"
 }
 
 /// Name of the pod that holds the operator's Lease.
@@ -135,8 +172,17 @@ pub async fn leader(cluster: &Cluster) -> Result<String> {
 /// Processes of a pod of the platform.
 pub async fn processes(cluster: &Cluster, pod: &str) -> Result<Vec<i32>> {
     let pods: Api<Pod> = Api::namespaced(cluster.client.clone(), NAMESPACE);
-    let pod = pods.list(&ListParams::default().fields(&format!("metadata.name={pod}"))).await?.items.pop().context("the pod is gone")?;
-    let containers = pod.status.into_iter().flat_map(|status| status.container_statuses.unwrap_or_default()).filter_map(|container| container.container_id);
+    let pod = pods
+        .list(&ListParams::default().fields(&format!("metadata.name={pod}")))
+        .await?
+        .items
+        .pop()
+        .context("the pod is gone")?;
+    let containers = pod
+        .status
+        .into_iter()
+        .flat_map(|status| status.container_statuses.unwrap_or_default())
+        .filter_map(|container| container.container_id);
     let local = cluster.platform.require_local()?;
     Ok(containers.flat_map(|container| local.processes(&container)).collect())
 }

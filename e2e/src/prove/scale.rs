@@ -54,8 +54,22 @@ pub async fn thousand(cluster: &Arc<Cluster>) -> Result<Vec<Row>> {
     rows.extend(restart(cluster, &namespace).await?);
 
     let floor = floor(cluster, &namespace).await?;
-    rows.insert(0, Row::at_most("1,000 services to all children present, against a bare client", ours.as_secs_f64() / floor.as_secs_f64(), 1.25, "×"));
-    rows.insert(1, Row::figure("1,000 services to all children present", format!("{:.1} s (bare client {:.1} s)", ours.as_secs_f64(), floor.as_secs_f64())));
+    rows.insert(
+        0,
+        Row::at_most(
+            "1,000 services to all children present, against a bare client",
+            ours.as_secs_f64() / floor.as_secs_f64(),
+            1.25,
+            "×",
+        ),
+    );
+    rows.insert(
+        1,
+        Row::figure(
+            "1,000 services to all children present",
+            format!("{:.1} s (bare client {:.1} s)", ours.as_secs_f64(), floor.as_secs_f64()),
+        ),
+    );
     Ok(rows)
 }
 
@@ -78,7 +92,8 @@ pub async fn ten_thousand(cluster: &Arc<Cluster>) -> Result<Vec<Row>> {
         all_deployments(cluster, namespace, 1000, Duration::from_mins(20)).await?;
     }
     let taken = started.elapsed();
-    let mut rows = vec![Row::figure("10,000 services to all children present", format!("{:.0} s", taken.as_secs_f64()))];
+    let mut rows =
+        vec![Row::figure("10,000 services to all children present", format!("{:.0} s", taken.as_secs_f64()))];
     // Until what the last answers left behind has been worked off.
     tokio::time::sleep(Duration::from_secs(60)).await;
     rows.extend(memory(cluster, "10,000 services", 100.0).await?);
@@ -91,14 +106,30 @@ pub async fn ten_thousand(cluster: &Arc<Cluster>) -> Result<Vec<Row>> {
     tokio::time::sleep(Duration::from_secs(90)).await;
     let still = std::path::Path::new(&format!("/proc/{process}")).exists();
     if still {
-        rows.push(Row::at_most("operator's peak memory over one relist of 10,000 services", field(process, "VmHWM")?, 100.0, " MB"));
+        rows.push(Row::at_most(
+            "operator's peak memory over one relist of 10,000 services",
+            field(process, "VmHWM")?,
+            100.0,
+            " MB",
+        ));
     } else {
-        rows.push(Row::figure("the leader over the restart of the API server", "lost its lease and was restarted; its peak is that of its first listing".to_owned()));
-        eventually("an operator to lead", Duration::from_mins(3), async || Ok(self::leader(cluster).await.map_err(|error| error.to_string()))).await?;
+        rows.push(Row::figure(
+            "the leader over the restart of the API server",
+            "lost its lease and was restarted; its peak is that of its first listing".to_owned(),
+        ));
+        eventually("an operator to lead", Duration::from_mins(3), async || {
+            Ok(self::leader(cluster).await.map_err(|error| error.to_string()))
+        })
+        .await?;
         tokio::time::sleep(Duration::from_secs(60)).await;
         let leader = self::leader(cluster).await?;
         let process = *processes(cluster, &leader).await?.first().context("the leader has no process")?;
-        rows.push(Row::at_most("operator's peak memory over the listing of 10,000 services", field(process, "VmHWM")?, 100.0, " MB"));
+        rows.push(Row::at_most(
+            "operator's peak memory over the listing of 10,000 services",
+            field(process, "VmHWM")?,
+            100.0,
+            " MB",
+        ));
     }
     local.down().await?;
     Ok(rows)
@@ -113,7 +144,13 @@ async fn fake_project(cluster: &Cluster, id: &str) -> Result<String> {
 
 fn named(number: usize) -> Result<AnkkaService> {
     let name = format!("svc-{number:04}");
-    let service = serde_json::from_value(descriptor(&name, json!({ "env": [{ "name": "LOG_LEVEL", "value": "info" }], "labels": { "team": "checkout" } }))["service"].clone())?;
+    let service = serde_json::from_value(
+        descriptor(
+            &name,
+            json!({ "env": [{ "name": "LOG_LEVEL", "value": "info" }], "labels": { "team": "checkout" } }),
+        )["service"]
+            .clone(),
+    )?;
     Ok(AnkkaService::new(&name, AnkkaServiceSpec { service, ..AnkkaServiceSpec::default() }))
 }
 
@@ -123,7 +160,12 @@ async fn feed(client: &Client, namespace: &str, count: usize) -> Result<()> {
     stream::iter(0..count)
         .map(|number| {
             let api = api.clone();
-            async move { api.create(&PostParams::default(), &named(number)?).await.map(drop).context("failed to create a service") }
+            async move {
+                api.create(&PostParams::default(), &named(number)?)
+                    .await
+                    .map(drop)
+                    .context("failed to create a service")
+            }
         })
         .buffer_unordered(CONCURRENCY)
         .try_collect()
@@ -145,7 +187,12 @@ async fn ready(cluster: &Cluster, namespace: &str, count: usize) -> Result<()> {
     eventually(&format!("{count} services to be ready"), Duration::from_mins(15), async || {
         tokio::time::sleep(Duration::from_secs(3)).await;
         let all = api.list(&ListParams::default().match_any()).await?.items;
-        let seen = all.iter().filter(|service| service.status.as_ref().is_some_and(|status| status.lifecycle.as_deref() == Some("Ready"))).count();
+        let seen = all
+            .iter()
+            .filter(|service| {
+                service.status.as_ref().is_some_and(|status| status.lifecycle.as_deref() == Some("Ready"))
+            })
+            .count();
         Ok(if seen >= count { Ok(()) } else { Err(format!("{seen}")) })
     })
     .await?;
@@ -158,7 +205,11 @@ fn events(cluster: &Cluster, from: Position) -> Result<Vec<AuditEvent>> {
 }
 
 fn creates_child(event: &AuditEvent, namespace: &str) -> bool {
-    event.verb == "create" && event.code == 201 && event.namespace == namespace && event.subresource.is_empty() && event.resource != "events"
+    event.verb == "create"
+        && event.code == 201
+        && event.namespace == namespace
+        && event.subresource.is_empty()
+        && event.resource != "events"
 }
 
 /// From the first service that was asked for to the last child that was made for one.
@@ -183,12 +234,25 @@ fn writes(events: &[AuditEvent], namespace: &str, services: usize) -> Vec<Row> {
     #[expect(clippy::cast_precision_loss, reason = "a few thousand writes")]
     let each = |count: usize| count as f64 / services as f64;
     let status: usize = counts.iter().filter(|(what, _)| what.ends_with("/status")).map(|(_, count)| count).sum();
-    let children: usize = counts.iter().filter(|(what, _)| what.starts_with("create") && !what.ends_with("events")).map(|(_, count)| count).sum();
-    let others: usize = counts.iter().filter(|(what, _)| !what.starts_with("create") && !what.ends_with("/status") && !what.ends_with("events")).map(|(_, count)| count).sum();
+    let children: usize = counts
+        .iter()
+        .filter(|(what, _)| what.starts_with("create") && !what.ends_with("events"))
+        .map(|(_, count)| count)
+        .sum();
+    let others: usize = counts
+        .iter()
+        .filter(|(what, _)| !what.starts_with("create") && !what.ends_with("/status") && !what.ends_with("events"))
+        .map(|(_, count)| count)
+        .sum();
     let list = counts.iter().map(|(what, count)| format!("{what} {count}")).collect::<Vec<_>>().join(", ");
     vec![
         Row::at_most("status writes for one new service", each(status), 2.0, ""),
-        Row::at_most("other writes for one new service beside its six children", each(children + others) - 6.0, 0.0, ""),
+        Row::at_most(
+            "other writes for one new service beside its six children",
+            each(children + others) - 6.0,
+            0.0,
+            "",
+        ),
         Row::figure("all writes for 1,000 new services", list),
     ]
 }
@@ -214,25 +278,59 @@ fn field(process: i32, name: &str) -> Result<f64> {
 async fn restart(cluster: &Cluster, namespace: &str) -> Result<Vec<Row>> {
     let before = versions(cluster, namespace).await?;
     let from = cluster.platform.audit()?.end()?;
-    cluster.ok("kubectl", &["delete", "pods", "-n", SYSTEM, "-l", "app.kubernetes.io/name=ankka-operator", "--wait=true"], "").await?;
+    cluster
+        .ok(
+            "kubectl",
+            &["delete", "pods", "-n", SYSTEM, "-l", "app.kubernetes.io/name=ankka-operator", "--wait=true"],
+            "",
+        )
+        .await?;
     let started = Instant::now();
-    cluster.ok("kubectl", &["rollout", "status", "deployment/ankka-operator", "-n", SYSTEM, "--timeout=120s"], "").await?;
+    cluster
+        .ok("kubectl", &["rollout", "status", "deployment/ankka-operator", "-n", SYSTEM, "--timeout=120s"], "")
+        .await?;
     let ready = started.elapsed();
     tokio::time::sleep(Duration::from_secs(45)).await;
     let after = versions(cluster, namespace).await?;
     let moved = before.iter().filter(|(name, version)| after.get(*name) != Some(*version)).count();
-    let written = events(cluster, from)?.iter().filter(|event| event.user == OPERATOR && event.namespace == namespace && matches!(event.verb.as_str(), "create" | "update" | "patch" | "delete")).count();
+    let written = events(cluster, from)?
+        .iter()
+        .filter(|event| {
+            event.user == OPERATOR
+                && event.namespace == namespace
+                && matches!(event.verb.as_str(), "create" | "update" | "patch" | "delete")
+        })
+        .count();
     Ok(vec![
-        Row::holds("restart over 1,000 settled services", format!("{} objects, {moved} resourceVersions moved, {written} writes", before.len()), moved == 0 && written == 0),
+        Row::holds(
+            "restart over 1,000 settled services",
+            format!("{} objects, {moved} resourceVersions moved, {written} writes", before.len()),
+            moved == 0 && written == 0,
+        ),
         Row::at_most("ready after that restart", ready.as_secs_f64(), 30.0, " s"),
     ])
 }
 
 async fn versions(cluster: &Cluster, namespace: &str) -> Result<BTreeMap<String, String>> {
     let listed = cluster
-        .ok("kubectl", &["get", "ankkaservices,deployments,services,configmaps,serviceaccounts,roles,rolebindings", "-n", namespace, "-o", r#"jsonpath={range .items[*]}{.kind}{" "}{.metadata.name}{" "}{.metadata.resourceVersion}{"\n"}{end}"#], "")
+        .ok(
+            "kubectl",
+            &[
+                "get",
+                "ankkaservices,deployments,services,configmaps,serviceaccounts,roles,rolebindings",
+                "-n",
+                namespace,
+                "-o",
+                r#"jsonpath={range .items[*]}{.kind}{" "}{.metadata.name}{" "}{.metadata.resourceVersion}{"\n"}{end}"#,
+            ],
+            "",
+        )
         .await?;
-    Ok(listed.lines().filter_map(|line| line.rsplit_once(' ')).map(|(name, version)| (name.to_owned(), version.to_owned())).collect())
+    Ok(listed
+        .lines()
+        .filter_map(|line| line.rsplit_once(' '))
+        .map(|(name, version)| (name.to_owned(), version.to_owned()))
+        .collect())
 }
 
 /// A bare client that writes the same children with the same concurrency and the same rights, while the same services are
@@ -241,9 +339,28 @@ async fn floor(cluster: &Cluster, pattern: &str) -> Result<Duration> {
     let namespace = fake_project(cluster, "floor").await?;
     let bodies = children(cluster, pattern, "svc-0000").await?;
     cluster.ok("kubectl", &["scale", "deployment/ankka-operator", "--replicas=0", "-n", SYSTEM], "").await?;
-    cluster.ok("kubectl", &["wait", "pods", "--for=delete", "-n", SYSTEM, "-l", "app.kubernetes.io/name=ankka-operator", "--timeout=90s"], "").await?;
+    cluster
+        .ok(
+            "kubectl",
+            &[
+                "wait",
+                "pods",
+                "--for=delete",
+                "-n",
+                SYSTEM,
+                "-l",
+                "app.kubernetes.io/name=ankka-operator",
+                "--timeout=90s",
+            ],
+            "",
+        )
+        .await?;
     let token = cluster.ok("kubectl", &["create", "token", "ankka-operator", "-n", SYSTEM], "").await?;
-    let mut config = Config::from_custom_kubeconfig(Kubeconfig::read_from(cluster.platform.kubeconfig())?, &KubeConfigOptions::default()).await?;
+    let mut config = Config::from_custom_kubeconfig(
+        Kubeconfig::read_from(cluster.platform.kubeconfig())?,
+        &KubeConfigOptions::default(),
+    )
+    .await?;
     config.auth_info = kube::config::AuthInfo { token: Some(token.into()), ..kube::config::AuthInfo::default() };
     let bare = Client::try_from(config)?;
 
@@ -256,8 +373,13 @@ async fn floor(cluster: &Cluster, pattern: &str) -> Result<Duration> {
                 .map(|number| {
                     let (api, sender) = (api.clone(), sender.clone());
                     async move {
-                        let service = api.create(&PostParams::default(), &named(number)?).await.context("failed to create a service")?;
-                        sender.send((number, service.metadata.uid.unwrap_or_default())).context("nobody makes the children")
+                        let service = api
+                            .create(&PostParams::default(), &named(number)?)
+                            .await
+                            .context("failed to create a service")?;
+                        sender
+                            .send((number, service.metadata.uid.unwrap_or_default()))
+                            .context("nobody makes the children")
                     }
                 })
                 .buffer_unordered(CONCURRENCY)
@@ -272,7 +394,9 @@ async fn floor(cluster: &Cluster, pattern: &str) -> Result<Duration> {
     let (fed, written) = tokio::join!(feeder, maker);
     let taken = started.elapsed();
     cluster.ok("kubectl", &["scale", "deployment/ankka-operator", "--replicas=2", "-n", SYSTEM], "").await?;
-    cluster.ok("kubectl", &["rollout", "status", "deployment/ankka-operator", "-n", SYSTEM, "--timeout=120s"], "").await?;
+    cluster
+        .ok("kubectl", &["rollout", "status", "deployment/ankka-operator", "-n", SYSTEM, "--timeout=120s"], "")
+        .await?;
     fed?;
     written?;
     Ok(taken)
@@ -301,11 +425,24 @@ async fn children(cluster: &Cluster, namespace: &str, service: &str) -> Result<V
 
 fn resource(kind: ChildKind) -> ApiResource {
     let (group, version) = kind.api_version().split_once('/').unwrap_or(("", kind.api_version()));
-    ApiResource { group: group.to_owned(), version: version.to_owned(), api_version: kind.api_version().to_owned(), kind: kind.kind().to_owned(), plural: kind.plural().to_owned() }
+    ApiResource {
+        group: group.to_owned(),
+        version: version.to_owned(),
+        api_version: kind.api_version().to_owned(),
+        kind: kind.kind().to_owned(),
+        plural: kind.plural().to_owned(),
+    }
 }
 
 /// Writes one service's children in the operator's order.
-async fn one(client: Client, namespace: String, bodies: &[(ChildKind, String)], pattern: &str, number: usize, uid: String) -> Result<()> {
+async fn one(
+    client: Client,
+    namespace: String,
+    bodies: &[(ChildKind, String)],
+    pattern: &str,
+    number: usize,
+    uid: String,
+) -> Result<()> {
     let name = format!("svc-{number:04}");
     let stages: [&[ChildKind]; 3] = [
         &[ChildKind::ServiceAccount, ChildKind::Role, ChildKind::ConfigMap, ChildKind::Service],
@@ -315,12 +452,16 @@ async fn one(client: Client, namespace: String, bodies: &[(ChildKind, String)], 
     for stage in stages {
         let writes = bodies.iter().filter(|(kind, _)| stage.contains(kind)).map(|(kind, body)| {
             let (client, namespace, uid) = (client.clone(), namespace.clone(), uid.clone());
-            let body = body.replace("svc-0000", &name).replace(pattern, &namespace).replace("\"thousand\"", "\"floor\"");
+            let body =
+                body.replace("svc-0000", &name).replace(pattern, &namespace).replace("\"thousand\"", "\"floor\"");
             async move {
                 let mut body: Value = serde_json::from_str(&body)?;
                 body["metadata"]["ownerReferences"][0]["uid"] = uid.into();
                 let api: Api<DynamicObject> = Api::namespaced_with(client, &namespace, &resource(*kind));
-                api.create(&PostParams::default(), &serde_json::from_value(body)?).await.map(drop).with_context(|| format!("failed to create a {}", kind.kind()))
+                api.create(&PostParams::default(), &serde_json::from_value(body)?)
+                    .await
+                    .map(drop)
+                    .with_context(|| format!("failed to create a {}", kind.kind()))
             }
         });
         for written in join_all(writes).await {

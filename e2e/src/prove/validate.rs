@@ -38,8 +38,13 @@ fn time(call: impl Fn()) -> f64 {
 }
 
 fn descriptor_of_4_kb() -> Result<Vec<u8>> {
-    let env: Vec<Value> = (0..40).map(|number| json!({ "name": format!("SETTING_{number}"), "value": format!("value number {number} of many") })).collect();
-    let labels: Value = (0..8).map(|number| (format!("example.com/label-{number}"), json!(format!("value-{number}")))).collect::<serde_json::Map<_, _>>().into();
+    let env: Vec<Value> = (0..40)
+        .map(|number| json!({ "name": format!("SETTING_{number}"), "value": format!("value number {number} of many") }))
+        .collect();
+    let labels: Value = (0..8)
+        .map(|number| (format!("example.com/label-{number}"), json!(format!("value-{number}"))))
+        .collect::<serde_json::Map<_, _>>()
+        .into();
     let document = json!({
         "name": "cart",
         "service": {

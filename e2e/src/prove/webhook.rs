@@ -18,7 +18,10 @@ use tokio::{net::TcpStream, task::JoinSet};
 use tokio_rustls::TlsConnector;
 
 use super::rows::{Row, quantile};
-use crate::{binaries::Binaries, suite::{Cluster, cluster::eventually}};
+use crate::{
+    binaries::Binaries,
+    suite::{Cluster, cluster::eventually},
+};
 
 const CONNECTIONS: usize = 50;
 const ROUNDS: usize = 6;
@@ -83,7 +86,14 @@ pub async fn measure(_cluster: &Cluster) -> Result<Vec<Row>> {
     let (judged_99, allowed_99) = (quantile(&mut judged, 0.99), quantile(&mut allowed, 0.99));
     Ok(vec![
         Row::at_most("webhook: p99 at 50 connections, against allowing everything", judged_99 / allowed_99, 1.3, "×"),
-        Row::figure("webhook: p50 and p99 of a review", format!("{:.2} ms, {judged_99:.2} ms (allowing: {:.2} ms, {allowed_99:.2} ms)", quantile(&mut judged, 0.5), quantile(&mut allowed, 0.5))),
+        Row::figure(
+            "webhook: p50 and p99 of a review",
+            format!(
+                "{:.2} ms, {judged_99:.2} ms (allowing: {:.2} ms, {allowed_99:.2} ms)",
+                quantile(&mut judged, 0.5),
+                quantile(&mut allowed, 0.5)
+            ),
+        ),
     ])
 }
 

@@ -1,14 +1,15 @@
 //! The gate: every test of the workspace, then every case on the cluster, counted together.
 
 use std::{
+    io::{BufRead, BufReader},
     process::{Command, Stdio},
     sync::Arc,
 };
 
 use anyhow::{Context, Result};
-use std::io::{BufRead, BufReader};
 
-use super::{Cluster, Tally, cases, report, runner};
+pub use super::runner::Tally;
+use super::{Cluster, cases, report, runner};
 use crate::{Platform, paths};
 
 /// Runs the tests of the workspace that need no cluster.
