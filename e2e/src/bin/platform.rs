@@ -9,7 +9,7 @@ use ankka_e2e::{
     platform::{Health, Local},
     progress::{say, step},
     prove::{self, Verdict},
-    suite::{Cluster, gate},
+    suite::{self, gate},
 };
 use anyhow::{Result, bail};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -166,8 +166,11 @@ async fn test(args: TestArgs) -> Result<ExitCode> {
 async fn prove(args: ProveArgs) -> Result<ExitCode> {
     let local = local()?;
     let Some(platform) = installed(&local).await? else { bail!("this needs containers, and so root") };
-    let rows =
-        prove::prove(&Arc::new(Cluster::new(platform)), &local.paths().cache.join("prove"), args.filter.as_deref());
+    let rows = prove::prove(
+        &Arc::new(suite::Cluster::new(platform)),
+        &local.paths().cache.join("prove"),
+        args.filter.as_deref(),
+    );
     let rows = rows.await?;
     print(&prove::table(&rows))?;
     Ok(if rows.iter().any(|row| row.verdict == Verdict::Missed) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
