@@ -166,12 +166,9 @@ async fn test(args: TestArgs) -> Result<ExitCode> {
 async fn prove(args: ProveArgs) -> Result<ExitCode> {
     let local = local()?;
     let Some(platform) = installed(&local).await? else { bail!("this needs containers, and so root") };
-    let rows = prove::prove(
-        &Arc::new(suite::Cluster::new(platform)),
-        &local.paths().cache.join("prove"),
-        args.filter.as_deref(),
-    );
-    let rows = rows.await?;
+    let cluster = Arc::new(suite::Cluster::new(platform));
+    let results = local.paths().cache.join("prove");
+    let rows = prove::prove(&cluster, &results, args.filter.as_deref()).await?;
     print(&prove::table(&rows))?;
     Ok(if rows.iter().any(|row| row.verdict == Verdict::Missed) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
