@@ -25,7 +25,7 @@ const GRACE_SECONDS: u64 = 7;
 /// How long we write on a renewal: a second less, so that we have stopped when others may take over.
 const GOOD_FOR: Duration = Duration::from_secs(DURATION_SECONDS - 1);
 /// How long one request about the Lease may take.
-const ANSWER: Duration = Duration::from_secs(4);
+const ANSWER: Duration = Duration::from_secs(3);
 /// How often the deadline is looked at.
 const TICK: Duration = Duration::from_millis(250);
 
