@@ -133,6 +133,21 @@ impl Api {
         }
     }
 
+    /// The watches fall too far behind: objects go without a word, and then every watch is told to list anew.
+    pub(crate) fn lose(&self, gone: &[&str]) {
+        let mut state = self.lock();
+        for path in gone {
+            state.objects.remove(*path).expect("it is there");
+        }
+        state.version += 1;
+        state.history.clear();
+        let status = json!({"kind": "Status", "status": "Failure", "code": 410, "reason": "Expired"});
+        let line = format!("{}\n", json!({"type": "ERROR", "object": status}));
+        for watch in std::mem::take(&mut state.watches) {
+            let _ = watch.sender.unbounded_send(line.clone().into());
+        }
+    }
+
     fn overtake(&self, verb: &str, path: &str) {
         let Some(mut object) = self.get(path) else { return };
         if verb == "delete" {

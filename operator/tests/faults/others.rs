@@ -191,6 +191,27 @@ async fn a_child_that_is_deleted_comes_back() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_went_while_nobody_watched_is_noticed_by_the_next_listing() {
+    let api = cart().await;
+    let other = in_shop("/apis/ankka.dev/v1alpha1", "ankkaservices/other");
+    api.put(&other, service("other"));
+    let operator = Operator::start(&api).await;
+    operator.settle().await;
+    let role = in_shop("/apis/rbac.authorization.k8s.io/v1", "roles/ankka-cart");
+    api.writes();
+    api.lose(&[DEPLOYMENT, &role, &other]);
+    operator.settle().await;
+    let made: Vec<String> =
+        api.writes().into_iter().filter(|write| write.verb == "create").map(|write| write.path).collect();
+    assert_eq!(made, [role, DEPLOYMENT.to_owned()], "and nothing for the service that is gone");
+    assert_eq!(lifecycle(&api), "Ready");
+
+    api.edit(SERVICE, |service| service["spec"]["paused"] = true.into());
+    operator.settle().await;
+    assert_eq!(lifecycle(&api), "Paused", "the watches go on");
+}
+
+#[tokio::test(start_paused = true)]
 async fn without_the_lease_nothing_is_sent() {
     let api = shop().await;
     let operator = Operator::start(&api).await;
