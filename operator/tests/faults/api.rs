@@ -8,20 +8,19 @@ use std::{
     sync::{Arc, Mutex, MutexGuard},
 };
 
-use bytes::Bytes;
-use futures::{StreamExt, channel::mpsc, stream};
-use http::{Method, Request, Response, StatusCode};
-use http_body_util::{BodyExt, StreamBody, combinators::UnsyncBoxBody};
+use futures::{StreamExt, channel::mpsc};
+use http::{Method, Request, Response};
+use http_body_util::{BodyExt, StreamBody};
 use kube::{Client, client::Body};
 use serde_json::{Value, json};
 use tower::{BoxError, service_fn};
 
 use crate::{
     fields,
+    reply::{Answer, answer, form, status},
     watch::{Watch, is_collection},
 };
 
-type Answer = Response<UnsyncBoxBody<Bytes, BoxError>>;
 type Refusal = (u16, &'static str);
 
 /// What goes wrong with one write.
@@ -397,21 +396,4 @@ impl State {
         }
         self.history.push((self.version, path.to_owned(), old, new));
     }
-}
-
-fn answer(code: u16, object: &Value) -> Answer {
-    let line = Bytes::from(object.to_string());
-    let frames = stream::once(async move { Ok::<_, BoxError>(hyper::body::Frame::data(line)) });
-    let mut response = Response::new(StreamBody::new(frames).boxed_unsync());
-    *response.status_mut() = StatusCode::from_u16(code).expect("a code");
-    response
-}
-
-fn status(code: u16, reason: &str) -> Answer {
-    answer(code, &json!({"kind": "Status", "status": "Failure", "code": code, "reason": reason, "message": reason}))
-}
-
-fn form(query: &str) -> BTreeMap<String, String> {
-    let decode = |text: &str| text.replace("%2F", "/").replace("%3D", "=");
-    query.split('&').filter_map(|pair| pair.split_once('=')).map(|(key, value)| (decode(key), decode(value))).collect()
 }

@@ -5,4 +5,5 @@ mod every_fault;
 mod fields;
 mod operator;
 mod others;
+mod reply;
 mod watch;
