@@ -95,7 +95,7 @@ pub async fn ten_thousand(cluster: &Arc<Cluster>) -> Result<Vec<Row>> {
     let mut rows =
         vec![Row::figure("10,000 services to all children present", format!("{:.0} s", taken.as_secs_f64()))];
     // Until what the last answers left behind has been worked off.
-    tokio::time::sleep(Duration::from_secs(60)).await;
+    tokio::time::sleep(Duration::from_mins(1)).await;
     rows.extend(memory(cluster, "10,000 services", 100.0).await?);
 
     let leader = leader(cluster).await?;
@@ -121,7 +121,7 @@ pub async fn ten_thousand(cluster: &Arc<Cluster>) -> Result<Vec<Row>> {
             Ok(self::leader(cluster).await.map_err(|error| error.to_string()))
         })
         .await?;
-        tokio::time::sleep(Duration::from_secs(60)).await;
+        tokio::time::sleep(Duration::from_mins(1)).await;
         let leader = self::leader(cluster).await?;
         let process = *processes(cluster, &leader).await?.first().context("the leader has no process")?;
         rows.push(Row::at_most(
@@ -392,14 +392,14 @@ async fn floor(cluster: &Cluster, pattern: &str) -> Result<Duration> {
         .buffer_unordered(CONCURRENCY)
         .try_collect::<()>();
     let (fed, written) = tokio::join!(feeder, maker);
-    let taken = started.elapsed();
+    let elapsed = started.elapsed();
     cluster.ok("kubectl", &["scale", "deployment/ankka-operator", "--replicas=2", "-n", SYSTEM], "").await?;
     cluster
         .ok("kubectl", &["rollout", "status", "deployment/ankka-operator", "-n", SYSTEM, "--timeout=120s"], "")
         .await?;
     fed?;
     written?;
-    Ok(taken)
+    Ok(elapsed)
 }
 
 /// The children of one service as they were asked for, by kind.

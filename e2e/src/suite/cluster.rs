@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ankka_crds::{AnkkaProject, AnkkaService};
+use ankka_crds::{AnkkaProject, AnkkaService, resources::AnkkaProjectSpec};
 use anyhow::{Context, Result, bail, ensure};
 use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::{
@@ -62,7 +62,7 @@ impl Cluster {
     pub async fn project(&self, id: &str) -> Result<String> {
         let projects: Api<AnkkaProject> = Api::all(self.client.clone());
         if projects.get_opt(id).await?.is_none() {
-            projects.create(&PostParams::default(), &AnkkaProject::new(id, Default::default())).await?;
+            projects.create(&PostParams::default(), &AnkkaProject::new(id, AnkkaProjectSpec::default())).await?;
         }
         let namespace = ankka_crds::names::namespace(ankka_crds::names::DEFAULT_PREFIX, id);
         eventually("the project to be ready", Duration::from_secs(30), async || {

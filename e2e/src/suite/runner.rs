@@ -14,7 +14,7 @@ use futures::FutureExt;
 use super::{Cluster, report};
 
 /// The longest a single case may take.
-const CASE_LIMIT: Duration = Duration::from_secs(15 * 60);
+const CASE_LIMIT: Duration = Duration::from_mins(15);
 
 type Run = Box<dyn Fn(Arc<Cluster>) -> Pin<Box<dyn Future<Output = Result<()>>>>>;
 

@@ -164,7 +164,7 @@ async fn deletion(cluster: &Cluster) -> Result<()> {
     let mut held = resource("held", &descriptor("held", json!({}))["service"]);
     held["metadata"]["finalizers"] = json!(["example.com/hold"]);
     cluster.ok("kubectl", &["apply", "-n", &namespace, "-f", "-"], &held.to_string()).await?;
-    cluster.lifecycle(&namespace, "held", "Ready", Duration::from_secs(60)).await?;
+    cluster.lifecycle(&namespace, "held", "Ready", Duration::from_mins(1)).await?;
     cluster.ok("kubectl", &["delete", "ankkaservice/held", "-n", &namespace, "--wait=false"], "").await?;
     // Whether the change is admitted or not, it has no effect on something that is being deleted.
     let change = r#"{"spec":{"service":{"image":"evil:1","provisionObjectStorage":true}}}"#;

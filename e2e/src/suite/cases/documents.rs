@@ -29,7 +29,7 @@ pub fn cases() -> Vec<Case> {
 async fn minimal(cluster: &Cluster) -> Result<()> {
     let namespace = cluster.project("minimal").await?;
     cluster.apply("minimal", &json!({ "name": "cart", "service": { "image": CART } })).await?;
-    let service = cluster.lifecycle(&namespace, "cart", "Ready", Duration::from_secs(60)).await?;
+    let service = cluster.lifecycle(&namespace, "cart", "Ready", Duration::from_mins(1)).await?;
     let status = service.status.unwrap_or_default();
     ensure!((status.ready_instances, status.desired_instances) == (1, 1), "{status:?}");
     ensure!(cluster.address(&namespace, "cart").await?.port() == 9000, "the port is not 9000");
@@ -71,7 +71,7 @@ async fn complete(cluster: &Cluster) -> Result<()> {
       }
     });
     cluster.apply("complete", &descriptor).await?;
-    cluster.lifecycle(&namespace, "cart", "Ready", Duration::from_secs(120)).await?;
+    cluster.lifecycle(&namespace, "cart", "Ready", Duration::from_mins(2)).await?;
     let deployment: Deployment = Api::namespaced(cluster.client.clone(), &namespace).get("cart").await?;
     let shown = serde_json::to_value(&deployment)?;
     let container = &shown["spec"]["template"]["spec"]["containers"][0];
@@ -108,7 +108,7 @@ async fn process(cluster: &Cluster) -> Result<()> {
             &json!({ "name": "cart", "service": { "image": CART, "hosting": "process", "protocol": "1.0" } }),
         )
         .await?;
-    cluster.lifecycle(&namespace, "cart", "Ready", Duration::from_secs(60)).await?;
+    cluster.lifecycle(&namespace, "cart", "Ready", Duration::from_mins(1)).await?;
     let pods = cluster.pods(&namespace, "cart").await?;
     let names: Vec<_> = pods
         .iter()

@@ -9,7 +9,7 @@ use anyhow::{Result, ensure};
 use k8s_openapi::api::{apps::v1::Deployment, core::v1::Service};
 use kube::{
     Api,
-    api::{Patch, PatchParams, PostParams},
+    api::{DeleteParams, Patch, PatchParams, PostParams},
 };
 use serde_json::{Value, json};
 
@@ -42,7 +42,7 @@ pub fn cases() -> Vec<Case> {
 async fn ready(cluster: &Cluster, name: &str, fields: Value) -> Result<String> {
     let namespace = cluster.project("drift").await?;
     cluster.apply("drift", &descriptor(name, fields)).await?;
-    cluster.lifecycle(&namespace, name, "Ready", Duration::from_secs(60)).await?;
+    cluster.lifecycle(&namespace, name, "Ready", Duration::from_mins(1)).await?;
     Ok(namespace)
 }
 
@@ -61,8 +61,8 @@ async fn kubectl_scale(cluster: &Cluster) -> Result<()> {
     })
     .await?;
     ensure!(started.elapsed() < Duration::from_secs(1), "it took {:?}", started.elapsed());
-    cluster.lifecycle(&namespace, "scaled", "Ready", Duration::from_secs(60)).await?;
-    eventually("the other instances to go", Duration::from_secs(60), async || {
+    cluster.lifecycle(&namespace, "scaled", "Ready", Duration::from_mins(1)).await?;
+    eventually("the other instances to go", Duration::from_mins(1), async || {
         let after = cluster.pod_uids(&namespace, "scaled").await?;
         Ok(if after == before { Ok(()) } else { Err(format!("{after:?} instead of {before:?}")) })
     })
@@ -94,7 +94,7 @@ async fn edits(cluster: &Cluster) -> Result<()> {
         "{}",
         shown["metadata"]
     );
-    cluster.lifecycle(&namespace, "edited", "Ready", Duration::from_secs(60)).await?;
+    cluster.lifecycle(&namespace, "edited", "Ready", Duration::from_mins(1)).await?;
     Ok(())
 }
 
@@ -133,7 +133,7 @@ async fn rollout_restart(cluster: &Cluster) -> Result<()> {
     cluster
         .ok("kubectl", &["rollout", "status", "deployment/restarted", "-n", &namespace, "--timeout=90s"], "")
         .await?;
-    cluster.lifecycle(&namespace, "restarted", "Ready", Duration::from_secs(60)).await?;
+    cluster.lifecycle(&namespace, "restarted", "Ready", Duration::from_mins(1)).await?;
     let after = cluster.pod_uids(&namespace, "restarted").await?;
     ensure!(after.len() == 1 && after != before, "{before:?}, then {after:?}");
     Ok(())
@@ -158,7 +158,7 @@ async fn stranger(cluster: &Cluster) -> Result<()> {
         "it was touched: {:?}",
         now.metadata
     );
-    api.delete("stranger", &Default::default()).await?;
+    api.delete("stranger", &DeleteParams::default()).await?;
     cluster.ok("ankka", &["services", "delete", "stranger", "-p", "drift"], "").await?;
     Ok(())
 }

@@ -24,7 +24,7 @@ async fn dollars(cluster: &Cluster) -> Result<()> {
     let mut env: Vec<_> = values.iter().map(|(name, value)| json!({ "name": name, "value": value })).collect();
     env.push(json!({ "name": "CART_SHOW", "value": values.map(|(name, _)| name).join(",") }));
     cluster.apply("environment", &descriptor("dollars", json!({ "env": env }))).await?;
-    cluster.lifecycle(&namespace, "dollars", "Ready", Duration::from_secs(60)).await?;
+    cluster.lifecycle(&namespace, "dollars", "Ready", Duration::from_mins(1)).await?;
     let mut client = Client::fresh(cluster.address(&namespace, "dollars").await?);
     for (name, value) in values {
         let arrived = client.request(&format!("/env/{name}")).await?;

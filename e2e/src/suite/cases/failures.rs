@@ -40,7 +40,7 @@ pub fn cases() -> Vec<Case> {
 
 /// Waits until the service's detail contains `wanted`, and returns its lifecycle.
 async fn detail(cluster: &Cluster, namespace: &str, name: &str, wanted: &str) -> Result<String> {
-    eventually(&format!("{name} to say {wanted:?}"), Duration::from_secs(60), async || {
+    eventually(&format!("{name} to say {wanted:?}"), Duration::from_mins(1), async || {
         let status = cluster.service(namespace, name).await?.status.unwrap_or_default();
         let said = status.detail.unwrap_or_default();
         Ok(if said.contains(wanted) { Ok(status.lifecycle.unwrap_or_default()) } else { Err(said) })
@@ -51,7 +51,7 @@ async fn detail(cluster: &Cluster, namespace: &str, name: &str, wanted: &str) ->
 async fn broken_image(cluster: &Cluster) -> Result<()> {
     let namespace = cluster.project("failures").await?;
     cluster.apply("failures", &descriptor("broken", json!({}))).await?;
-    cluster.lifecycle(&namespace, "broken", "Ready", Duration::from_secs(60)).await?;
+    cluster.lifecycle(&namespace, "broken", "Ready", Duration::from_mins(1)).await?;
     let load = Load::start(cluster.address(&namespace, "broken").await?, 2, 2);
     let broken = json!({ "name": "broken", "service": { "image": "127.0.0.1:1/nobody/here:1" } });
     cluster.apply("failures", &broken).await?;
@@ -62,7 +62,7 @@ async fn broken_image(cluster: &Cluster) -> Result<()> {
         .await?;
     ensure!(waited.status.code() == Some(1), "apply --wait ended with {}", waited.status);
     cluster.apply("failures", &descriptor("broken", json!({}))).await?;
-    cluster.lifecycle(&namespace, "broken", "Ready", Duration::from_secs(60)).await?;
+    cluster.lifecycle(&namespace, "broken", "Ready", Duration::from_mins(1)).await?;
     load.stop().await.flawless(50)
 }
 
@@ -87,7 +87,7 @@ async fn missing_secret(cluster: &Cluster) -> Result<()> {
     let with: Secret =
         serde_json::from_value(json!({ "metadata": { "name": "late" }, "stringData": { "token": "x" } }))?;
     secrets.replace("late", &PostParams::default(), &with).await?;
-    cluster.lifecycle(&namespace, "patient", "Ready", Duration::from_secs(120)).await?;
+    cluster.lifecycle(&namespace, "patient", "Ready", Duration::from_mins(2)).await?;
     Ok(())
 }
 
@@ -98,7 +98,7 @@ async fn quota(cluster: &Cluster) -> Result<()> {
         serde_json::from_value(json!({ "metadata": { "name": "one" }, "spec": { "hard": { "pods": "1" } } }))?;
     let _ = quotas.delete("one", &DeleteParams::default()).await;
     cluster.apply("quota", &descriptor("frugal", json!({}))).await?;
-    cluster.lifecycle(&namespace, "frugal", "Ready", Duration::from_secs(60)).await?;
+    cluster.lifecycle(&namespace, "frugal", "Ready", Duration::from_mins(1)).await?;
     quotas.create(&PostParams::default(), &quota).await?;
     tokio::time::sleep(Duration::from_secs(1)).await;
     let before = cluster.pod_uids(&namespace, "frugal").await?;
@@ -107,7 +107,7 @@ async fn quota(cluster: &Cluster) -> Result<()> {
     ensure!(lifecycle == "UpdateInProgress", "{lifecycle}");
     ensure!(cluster.pod_uids(&namespace, "frugal").await? == before, "the old instance was stopped");
     quotas.delete("one", &DeleteParams::default()).await?;
-    cluster.lifecycle(&namespace, "frugal", "Ready", Duration::from_secs(180)).await?;
+    cluster.lifecycle(&namespace, "frugal", "Ready", Duration::from_mins(3)).await?;
     Ok(())
 }
 

@@ -102,16 +102,10 @@ async fn upgrades(cluster: Arc<Cluster>) -> Result<()> {
     }
     .await;
     stop.store(true, Ordering::Relaxed);
-    let (done, failed): (u32, Vec<String>) = applies.await?;
+    let (done, failed): (usize, Vec<String>) = applies.await?;
     let upgraded: Result<()> = upgraded;
     upgraded?;
-    ensure!(
-        failed.is_empty(),
-        "{} of {} applies failed, the first: {}",
-        failed.len(),
-        failed.len() as u32 + done,
-        failed[0]
-    );
+    ensure!(failed.is_empty(), "{} of {} applies failed, the first: {}", failed.len(), failed.len() + done, failed[0]);
     ensure!(done > 100, "only {done} applies were made");
     Ok(())
 }
@@ -123,7 +117,7 @@ async fn reinstall(cluster: &Cluster) -> Result<()> {
         cluster.apply("reinstall", &descriptor(name, json!({}))).await?;
     }
     for name in &names {
-        cluster.lifecycle(&namespace, name, "Ready", Duration::from_secs(240)).await?;
+        cluster.lifecycle(&namespace, name, "Ready", Duration::from_mins(4)).await?;
     }
     let pods = async || -> Result<Vec<(Option<String>, i32)>> {
         let mut seen = Vec::new();
@@ -161,7 +155,7 @@ async fn reinstall(cluster: &Cluster) -> Result<()> {
                 &descriptor(name, json!({ "resources": { "autoscaling": { "minInstances": 1 } }, "env": [] })),
             )
             .await?;
-        cluster.lifecycle(&namespace, name, "Ready", Duration::from_secs(60)).await?;
+        cluster.lifecycle(&namespace, name, "Ready", Duration::from_mins(1)).await?;
     }
     ensure!(pods().await? == before, "an instance was restarted by the new installation");
     for name in &names {
@@ -174,12 +168,12 @@ async fn no_webhook(cluster: &Cluster) -> Result<()> {
     let namespace = cluster.project("nowebhook").await?;
     let old = descriptor("old", json!({}));
     cluster.apply("nowebhook", &old).await?;
-    cluster.lifecycle(&namespace, "old", "Ready", Duration::from_secs(60)).await?;
+    cluster.lifecycle(&namespace, "old", "Ready", Duration::from_mins(1)).await?;
     let replicas = cluster
         .ok("kubectl", &["get", "deployment/ankka-webhook", "-n", NAMESPACE, "-o", "jsonpath={.spec.replicas}"], "")
         .await?;
     cluster.ok("kubectl", &["scale", "deployment/ankka-webhook", "--replicas=0", "-n", NAMESPACE], "").await?;
-    eventually("the webhook to be gone", Duration::from_secs(60), async || {
+    eventually("the webhook to be gone", Duration::from_mins(1), async || {
         let pods = cluster.ok("kubectl", &["get", "pods", "-n", NAMESPACE, "-o", "name"], "").await?;
         Ok(if pods.contains("ankka-webhook") { Err(pods) } else { Ok(()) })
     })
@@ -216,6 +210,6 @@ async fn no_webhook(cluster: &Cluster) -> Result<()> {
             .map_err(|error| error.to_string()))
     })
     .await?;
-    let _: ObjectMeta = cluster.lifecycle(&namespace, "old", "Ready", Duration::from_secs(60)).await?.metadata;
+    let _: ObjectMeta = cluster.lifecycle(&namespace, "old", "Ready", Duration::from_mins(1)).await?.metadata;
     Ok(())
 }

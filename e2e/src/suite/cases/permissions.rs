@@ -82,10 +82,10 @@ async fn granted(cluster: &Cluster, account: &str) -> Result<BTreeSet<Power>> {
 
 /// What the process asked for since the platform came up: what it was allowed, and what it was not.
 fn used(cluster: &Cluster, account: &str) -> Result<(BTreeSet<Power>, BTreeSet<Power>)> {
-    let user = format!("system:serviceaccount:{NAMESPACE}:{account}");
+    let account = format!("system:serviceaccount:{NAMESPACE}:{account}");
     let (events, _) = cluster.platform.audit()?.since(Position::default())?;
     let (mut used, mut denied) = (BTreeSet::new(), BTreeSet::new());
-    for event in events.into_iter().filter(|event| event.user == user && !event.resource.is_empty()) {
+    for event in events.into_iter().filter(|event| event.user == account && !event.resource.is_empty()) {
         let resource = match event.subresource.as_str() {
             "" => event.resource,
             sub => format!("{}/{sub}", event.resource),

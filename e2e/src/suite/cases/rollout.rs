@@ -26,14 +26,14 @@ async fn roll(cluster: &Cluster, hosting: &str, instances: u32, times: u32) -> R
     let namespace = cluster.project("rollout").await?;
     let name = format!("{hosting}-{instances}");
     cluster.apply("rollout", &revision(&name, hosting, instances, 0)).await?;
-    cluster.lifecycle(&namespace, &name, "Ready", Duration::from_secs(120)).await?;
+    cluster.lifecycle(&namespace, &name, "Ready", Duration::from_mins(2)).await?;
     let load = Load::start(cluster.address(&namespace, &name).await?, 4, 4);
     let rolled = async {
         for revision_number in 1..=times {
             let before = cluster.pod_uids(&namespace, &name).await?;
             cluster.apply("rollout", &revision(&name, hosting, instances, revision_number)).await?;
             cluster
-                .lifecycle(&namespace, &name, "Ready", Duration::from_secs(240))
+                .lifecycle(&namespace, &name, "Ready", Duration::from_mins(4))
                 .await
                 .with_context(|| format!("rollout {revision_number}"))?;
             let after = cluster.pod_uids(&namespace, &name).await?;

@@ -28,8 +28,8 @@ async fn scale(cluster: &Cluster, name: &str, counts: &[usize]) -> Result<()> {
     for count in counts {
         let wanted = descriptor(name, json!({ "resources": { "autoscaling": { "minInstances": count } } }));
         cluster.apply("scaling", &wanted).await?;
-        cluster.lifecycle(&namespace, name, "Ready", Duration::from_secs(120)).await?;
-        let uids = eventually(&format!("{count} pods"), Duration::from_secs(60), async || {
+        cluster.lifecycle(&namespace, name, "Ready", Duration::from_mins(2)).await?;
+        let uids = eventually(&format!("{count} pods"), Duration::from_mins(1), async || {
             let uids = cluster.pod_uids(&namespace, name).await?;
             Ok(if uids.len() == *count { Ok(uids) } else { Err(format!("{} pods", uids.len())) })
         })
