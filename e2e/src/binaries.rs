@@ -10,31 +10,29 @@ use anyhow::{Context, Result};
 
 use crate::{paths::workspace, progress::step, run::Run};
 
-/// The package of the command line.
-pub const CLI: &[&str] = &["ankka-cli"];
-/// The packages whose programs run on the platform, and the command line.
-pub const ALL: &[&str] =
-    &["ankka-operator", "ankka-webhook", "ankka-cli", "ankka-example-cart", "ankka-example-sidecar"];
+/// The command line.
+pub const CLI: &[&str] = &["ankka"];
+/// The programs that run on the platform, and the command line.
+pub const ALL: &[&str] = &["ankka-operator", "ankka-webhook", "ankka", "ankka-example-cart", "ankka-example-sidecar"];
 
 /// Built programs by name.
 #[derive(Clone, Debug)]
 pub struct Binaries(BTreeMap<String, PathBuf>);
 
 impl Binaries {
-    /// Builds what is not up to date of these packages.
+    /// Builds what is not up to date of these programs. They are named as programs and not as packages, so that the whole
+    /// workspace decides on features and dependencies are compiled once for all of it.
     ///
     /// # Errors
     /// When cargo fails, with the last lines it printed.
-    pub async fn build(packages: &[&str]) -> Result<Self> {
+    pub async fn build(programs: &[&str]) -> Result<Self> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut build = Run::new(cargo).args(["build", "--message-format=json-render-diagnostics"]).dir(workspace());
         if !cfg!(debug_assertions) {
             build = build.args(["--release"]);
         }
-        let build = build
-            .args(packages.iter().map(|package| format!("--package={package}")))
-            .limit(Duration::from_hours(1))
-            .text();
+        let build =
+            build.args(programs.iter().map(|program| format!("--bin={program}"))).limit(Duration::from_hours(1)).text();
         let printed =
             step("building the workspace's programs", Some("about 7 minutes the first time, on two cores"), build)
                 .await?;

@@ -77,15 +77,17 @@ fn stalled(status: &AnkkaServiceStatus) -> Option<String> {
 }
 
 /// The instances of the generation that is waited for: those made since it was stored or, when nothing was changed, those of
-/// the newest template.
+/// the newest template. Pods are made in whole seconds: templates that share the last one count as equally new.
 pub(crate) fn current(target: Target, instances: &[Instance]) -> Vec<&Instance> {
-    let newest = instances.iter().max_by_key(|instance| instance.created).map(|instance| &instance.template);
+    let last = instances.iter().map(|instance| instance.created).max();
+    let newest: Vec<_> =
+        instances.iter().filter(|instance| Some(instance.created) == last).map(|instance| &instance.template).collect();
     instances
         .iter()
         .filter(|instance| !instance.terminating)
         .filter(|instance| match target.since {
             Some(since) => instance.created.is_some_and(|created| created >= since),
-            None => Some(&instance.template) == newest,
+            None => newest.contains(&&instance.template),
         })
         .collect()
 }

@@ -75,7 +75,7 @@ pub async fn run(cases: &[Case], cluster: &Arc<Cluster>, filter: Option<&str>) -
                     "test {} ... FAILED ({:.1} s)\n    {}",
                     case.name,
                     started.elapsed().as_secs_f64(),
-                    format!("{error:?}").replace('\n', "\n    ")
+                    format!("{error:#}").replace('\n', "\n    ")
                 ));
                 tally.failed.push(case.name.to_owned());
             }

@@ -202,12 +202,14 @@ fn of_workload(workload: Option<&WorkloadState>, pods: &[PodState], instances: i
     }
 }
 
-/// The pods of the newest template, oldest first.
+/// The pods of the newest template, oldest first. Pods are made in whole seconds: templates that share the last one count
+/// as equally new.
 fn newest(pods: &[PodState]) -> Vec<&PodState> {
     let mut pods: Vec<_> = pods.iter().filter(|pod| !pod.terminating).collect();
     pods.sort_by(|a, b| (&a.created, &a.name).cmp(&(&b.created, &b.name)));
-    let template = pods.last().map(|pod| pod.template.as_str());
-    pods.retain(|pod| Some(pod.template.as_str()) == template);
+    let last = pods.last().map(|pod| &pod.created);
+    let templates: Vec<_> = pods.iter().filter(|pod| Some(&pod.created) == last).map(|pod| &pod.template).collect();
+    pods.retain(|pod| templates.contains(&&pod.template));
     pods
 }
 

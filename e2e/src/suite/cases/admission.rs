@@ -67,6 +67,9 @@ async fn whole_corpus(cluster: &Cluster) -> Result<()> {
             continue;
         }
         let (name, service) = case.resource();
+        if !kube_accepts(&name) {
+            continue;
+        }
         let found =
             answer(cluster, &namespace, &name, &service).await.map_err(|error| error.context(case.name.clone()))?;
         let wanted: Vec<_> =

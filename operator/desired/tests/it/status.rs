@@ -143,6 +143,16 @@ fn the_first_problem_of_the_newest_pods_is_the_detail() {
 }
 
 #[test]
+fn a_problem_is_seen_although_the_old_pod_was_made_in_the_same_second() {
+    let mut world = three(workload(3, 1, 3));
+    let broken =
+        PodState { created: "2026-11-30T10:00:05Z".to_owned(), ..pod("cart-5c", Some("ImagePullBackOff: no")) };
+    let old = PodState { template: "old".to_owned(), ready: true, name: "cart-96".to_owned(), ..broken.clone() };
+    world.pods = vec![PodState { problem: None, ..old }, broken];
+    assert_eq!(said(&world).1.as_deref(), Some("ImagePullBackOff: no"));
+}
+
+#[test]
 fn an_exceeded_quota_is_quoted_and_goes_on_being_waited_for() {
     let refusal = "pods \"cart-1\" is forbidden: exceeded quota: small".to_owned();
     let held_up = WorkloadState { replica_failure: Some(refusal.clone()), ..workload(3, 0, 3) };
