@@ -16,6 +16,8 @@ use hyper::{body::Bytes, client::conn::http1};
 use hyper_util::rt::TokioIo;
 use tokio::{net::TcpStream, task::JoinSet, time::timeout};
 
+use super::cluster::eventually;
+
 /// The longest one request may take: longer than any pause of a healthy service.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -38,8 +40,11 @@ pub struct Outcome {
 
 impl Load {
     /// Starts `kept` clients that keep their connection and `fresh` clients that open one for each request, each with
-    /// about 25 requests a second.
-    pub fn start(address: SocketAddr, kept: usize, fresh: usize) -> Self {
+    /// about 25 requests a second. Waits for the first answer before: a node learns of a service's first endpoint up to a
+    /// second after it is ready.
+    pub async fn start(address: SocketAddr, kept: usize, fresh: usize) -> Result<Self> {
+        eventually("the service to answer", PATIENCE, async || Ok(Ok(Client::fresh(address).request("/").await?)))
+            .await?;
         let stop = Arc::new(AtomicBool::new(false));
         let answered = Arc::new(AtomicU64::new(0));
         let faults = Arc::new(Mutex::new(Vec::new()));
@@ -58,7 +63,7 @@ impl Load {
                 }
             });
         }
-        Self { stop, answered, faults, clients }
+        Ok(Self { stop, answered, faults, clients })
     }
 
     /// Ends the load and tells what became of it.

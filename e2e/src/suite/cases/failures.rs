@@ -52,7 +52,7 @@ async fn broken_image(cluster: &Cluster) -> Result<()> {
     let namespace = cluster.project("failures").await?;
     cluster.apply("failures", &descriptor("broken", json!({}))).await?;
     cluster.lifecycle(&namespace, "broken", "Ready", Duration::from_mins(1)).await?;
-    let load = Load::start(cluster.address(&namespace, "broken").await?, 2, 2);
+    let load = Load::start(cluster.address(&namespace, "broken").await?, 2, 2).await?;
     let broken = json!({ "name": "broken", "service": { "image": "127.0.0.1:1/nobody/here:1" } });
     cluster.apply("failures", &broken).await?;
     let lifecycle = detail(cluster, &namespace, "broken", "Image").await?;

@@ -27,7 +27,7 @@ async fn roll(cluster: &Cluster, hosting: &str, instances: u32, times: u32) -> R
     let name = format!("{hosting}-{instances}");
     cluster.apply("rollout", &revision(&name, hosting, instances, 0)).await?;
     cluster.lifecycle(&namespace, &name, "Ready", Duration::from_mins(2)).await?;
-    let load = Load::start(cluster.address(&namespace, &name).await?, 4, 4);
+    let load = Load::start(cluster.address(&namespace, &name).await?, 4, 4).await?;
     let rolled = async {
         for revision_number in 1..=times {
             let before = cluster.pod_uids(&namespace, &name).await?;
