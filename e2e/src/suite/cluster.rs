@@ -15,7 +15,7 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-use crate::Platform;
+use crate::{Platform, audit::Position};
 
 /// How long one command may take: as long as an upgrade of the whole platform.
 const LONGEST_COMMAND: Duration = Duration::from_mins(5);
@@ -26,12 +26,15 @@ pub struct Cluster {
     pub client: Client,
     /// The platform behind it.
     pub platform: Platform,
+    /// Where its audit log ended when the tests began; none where there is no log to read.
+    pub began: Option<Position>,
 }
 
 impl Cluster {
     /// The cluster of a platform that is up.
     pub fn new(platform: Platform) -> Self {
-        Self { client: platform.client(), platform }
+        let began = platform.audit().and_then(|log| log.end()).ok();
+        Self { client: platform.client(), platform, began }
     }
 
     /// Runs `kubectl`, `helm` or `ankka` to its end, with `input` on its standard input.

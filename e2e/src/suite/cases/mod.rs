@@ -12,8 +12,8 @@ pub mod scaling;
 
 use super::Case;
 
-/// Every case of the gate, in the order in which they run. Those that reinstall the platform come late, the one that
-/// reads the audit log of all others comes last.
+/// Every case of the gate, in the order in which they run. The one that reads the audit log comes after those that use the
+/// platform and before those that take its permissions away by removing it.
 pub fn all() -> Vec<Case> {
     [
         admission::cases(),
@@ -23,8 +23,8 @@ pub fn all() -> Vec<Case> {
         drift::cases(),
         failures::cases(),
         rollout::cases(2),
-        install::cases(),
         permissions::cases(),
+        install::cases(),
     ]
     .into_iter()
     .flatten()

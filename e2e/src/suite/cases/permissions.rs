@@ -7,7 +7,7 @@ use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, PolicyRule, Ro
 use kube::{Api, api::ListParams};
 
 use crate::{
-    audit::Position,
+    audit::{AuditEvent, Position},
     suite::{Case, Cluster},
 };
 
@@ -80,18 +80,23 @@ async fn granted(cluster: &Cluster, account: &str) -> Result<BTreeSet<Power>> {
     Ok(powers)
 }
 
-/// What the process asked for since the platform came up: what it was allowed, and what it was not.
+/// What the process was allowed since the platform came up, and what it was denied since the tests began.
 fn used(cluster: &Cluster, account: &str) -> Result<(BTreeSet<Power>, BTreeSet<Power>)> {
     let account = format!("system:serviceaccount:{NAMESPACE}:{account}");
-    let (events, _) = cluster.platform.audit()?.since(Position::default())?;
-    let (mut used, mut denied) = (BTreeSet::new(), BTreeSet::new());
-    for event in events.into_iter().filter(|event| event.user == account && !event.resource.is_empty()) {
-        let resource = match event.subresource.as_str() {
-            "" => event.resource,
-            sub => format!("{}/{sub}", event.resource),
-        };
-        let set = if event.code == 403 { &mut denied } else { &mut used };
-        set.insert((event.group, resource, event.verb));
-    }
-    Ok((used, denied))
+    let log = cluster.platform.audit()?;
+    let (events, _) = log.since(Position::default())?;
+    let (late, _) = log.since(cluster.began.unwrap_or_default())?;
+    let powers = |events: Vec<AuditEvent>, denied: bool| {
+        let ours = events.into_iter().filter(|event| event.user == account && !event.resource.is_empty());
+        ours.filter(|event| (event.code == 403) == denied)
+            .map(|event| {
+                let resource = match event.subresource.as_str() {
+                    "" => event.resource,
+                    sub => format!("{}/{sub}", event.resource),
+                };
+                (event.group, resource, event.verb)
+            })
+            .collect()
+    };
+    Ok((powers(events, false), powers(late, true)))
 }
