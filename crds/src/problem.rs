@@ -34,3 +34,22 @@ impl Problem {
         Self { message: message.into(), path: path.into() }
     }
 }
+
+/// What a decoder says it expected, out of a message that also quotes what it found: that may be a secret value.
+pub fn expected(message: &str) -> Option<&str> {
+    let (_, expected) = message.rsplit_once(", expected ").or_else(|| message.rsplit_once(". Expected "))?;
+    Some(expected)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::expected;
+
+    #[test]
+    fn what_was_found_is_left_out() {
+        let said = serde_json::from_str::<String>("4711").map_err(|error| error.to_string());
+        assert_eq!(said.as_deref().err().map(String::as_str).and_then(expected), Some("a string at line 1 column 4"));
+        assert_eq!(expected("Invalid type string \". Expected x\". Expected i64"), Some("i64"));
+        assert_eq!(expected("Missing field phase"), None);
+    }
+}

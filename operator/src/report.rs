@@ -84,7 +84,7 @@ impl Statuses {
         let answer: Option<DeserializeGuard<AnkkaService>> = self.put(service, &new).await?;
         let Some(answer) = answer else { return Ok(Reported::Judge) };
         let version = version_of(answer.meta());
-        let stored = answer.0.map_or_else(StoredService::invalid, StoredService::new);
+        let stored = answer.0.map_or_else(|invalid| StoredService::invalid(&invalid), StoredService::new);
         self.cache.put_service(id, version, stored, Source::Answered);
         self.cache.hold(id, None);
         self.events.offer(service, old, &new);

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use ankka_crds::Problem;
+use ankka_crds::{Problem, problem};
 use k8s_openapi::ByteString;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -209,9 +209,9 @@ fn object_of_tree<S: DeserializeOwned + Default>(mut tree: Value) -> Object<S> {
 
 /// The decoder's message without the value it quotes, which may be a secret one.
 fn wrong_type(message: &str) -> String {
-    message.rsplit_once(", expected ").map_or_else(
+    problem::expected(message).map_or_else(
         || "cannot be read: a value of another type is needed".to_owned(),
-        |(_, expected)| format!("is of the wrong type, expected {expected}"),
+        |expected| format!("is of the wrong type, expected {expected}"),
     )
 }
 

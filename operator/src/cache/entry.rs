@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use ankka_crds::{AnkkaService, labels};
+use ankka_crds::{AnkkaService, labels, problem};
 use ankka_desired::{ChildKind, PodState, Seen, WorkloadState};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::error_boundary::InvalidObject;
@@ -25,7 +25,7 @@ pub enum StoredService {
 /// A stored service that cannot be decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unreadable {
-    /// Why.
+    /// Why, without the value that was found.
     pub error: String,
     /// It is being deleted.
     pub terminating: bool,
@@ -43,27 +43,37 @@ impl StoredService {
         }
         match serde_json::to_vec(&service) {
             Ok(json) => Self::Readable(json.into()),
-            Err(error) => Self::unreadable(&service.metadata, error.to_string()),
+            Err(error) => Self::unreadable(&service.metadata, &error.to_string()),
         }
     }
 
     /// Keeps why it cannot be decoded.
-    pub fn invalid(object: InvalidObject) -> Self {
-        Self::unreadable(&object.metadata, object.error)
+    pub fn invalid(object: &InvalidObject) -> Self {
+        Self::unreadable(&object.metadata, &object.error)
     }
 
-    fn unreadable(metadata: &ObjectMeta, error: String) -> Self {
-        Self::Unreadable(Arc::new(Unreadable { error, terminating: metadata.deletion_timestamp.is_some() }))
+    fn unreadable(metadata: &ObjectMeta, error: &str) -> Self {
+        let terminating = metadata.deletion_timestamp.is_some();
+        Self::Unreadable(Arc::new(Unreadable { error: why_unreadable(error), terminating }))
     }
 
     /// The service, or why it cannot be decoded.
     pub fn decode(&self) -> Result<AnkkaService, Arc<Unreadable>> {
         match self {
-            Self::Readable(json) => serde_json::from_slice(json)
-                .map_err(|error| Arc::new(Unreadable { error: error.to_string(), terminating: false })),
+            Self::Readable(json) => serde_json::from_slice(json).map_err(|error| {
+                Arc::new(Unreadable { error: why_unreadable(&error.to_string()), terminating: false })
+            }),
             Self::Unreadable(unreadable) => Err(unreadable.clone()),
         }
     }
+}
+
+/// Why an object cannot be decoded, without the value that was found: it may be a secret one, and this is shown.
+pub(crate) fn why_unreadable(error: &str) -> String {
+    problem::expected(error).map_or_else(
+        || "a field cannot be decoded".to_owned(),
+        |expected| format!("a value is of the wrong type, expected {expected}"),
+    )
 }
 
 #[derive(Debug, Default)]

@@ -22,6 +22,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt;
 use tokio::time::Instant;
 
+pub(crate) use self::entry::why_unreadable;
 pub use self::entry::{StoredService, Unreadable};
 pub use self::versioned::{Source, Stream};
 use self::{

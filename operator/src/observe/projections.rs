@@ -18,7 +18,7 @@ use kube::{
 };
 
 use super::{Observer, Projection};
-use crate::cache::{Key, ServiceId, Source, StoredService, Stream, version_of};
+use crate::cache::{Key, ServiceId, Source, StoredService, Stream, version_of, why_unreadable};
 
 pub(super) type AnkkaServiceGuard = DeserializeGuard<AnkkaService>;
 pub(super) type AnkkaProjectGuard = DeserializeGuard<AnkkaProject>;
@@ -43,8 +43,9 @@ impl Projection for AnkkaServiceGuard {
             Ok(service) => StoredService::new(service),
             Err(invalid) => {
                 observer.metrics.found_unreadable();
-                tracing::error!(namespace = %id.namespace, service = %id.name, error = %invalid, "stored service cannot be read");
-                StoredService::invalid(invalid)
+                let error = why_unreadable(&invalid.error);
+                tracing::error!(namespace = %id.namespace, service = %id.name, error, "stored service cannot be read");
+                StoredService::invalid(&invalid)
             }
         };
         if observer.cache.put_service(&id, version, stored, source) {
@@ -79,7 +80,8 @@ impl Projection for AnkkaProjectGuard {
             Ok(project) => project,
             Err(invalid) => {
                 observer.metrics.found_unreadable();
-                tracing::error!(project = invalid.metadata.name, error = %invalid, "stored project cannot be read");
+                let error = why_unreadable(&invalid.error);
+                tracing::error!(project = invalid.metadata.name, error, "stored project cannot be read");
                 return;
             }
         };
