@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ankka_crds::{AnkkaService, AnkkaServiceStatus, resources::Condition};
-use ankka_desired::{Facts, Settings, decide};
+use ankka_desired::{Action, ChildKind, Facts, Settings, decide};
 use kube::{Resource, core::DynamicObject};
 
 use crate::{
@@ -48,8 +48,12 @@ impl Services {
                 return Ok(Next::Resync);
             }
             let decision = self.decide(&known, &service);
+            let changes_instances = decision.actions.iter().any(is_change_of_instances);
             match self.actor.all(id, decision.actions).await {
-                Ok(Outcome::Done) => return self.report(id, &service, decision.status, &known).await,
+                Ok(Outcome::Done) => {
+                    let status = if changes_instances { self.after(id, &service) } else { None };
+                    return self.report(id, &service, status.unwrap_or(decision.status), &known).await;
+                }
                 Ok(Outcome::Judge) => {}
                 Err(error) => {
                     if let Some(refusal) = error.refusal() {
@@ -61,6 +65,13 @@ impl Services {
             }
         }
         Err(Error::Unsteady(format!("service {} in {}", id.name, id.namespace)))
+    }
+
+    /// The status by what the answers have said; none when they ask for more to be done. A Deployment of which a label was
+    /// put right runs as before, and no watch would tell that there was no rollout.
+    fn after(&self, id: &ServiceId, service: &AnkkaService) -> Option<AnkkaServiceStatus> {
+        let decision = self.decide(&self.cache.service(id)?, service);
+        decision.actions.is_empty().then_some(decision.status)
     }
 
     fn decide(&self, known: &Snapshot, service: &AnkkaService) -> ankka_desired::Decision {
@@ -111,6 +122,10 @@ impl Services {
             Reported::Held(_) | Reported::Judge => Ok(Next::Retry),
         }
     }
+}
+
+fn is_change_of_instances(action: &Action) -> bool {
+    matches!(action, Action::Update { child, .. } if child.kind == ChildKind::Deployment)
 }
 
 /// The status of a service for which the API server refused a write.

@@ -143,6 +143,19 @@ async fn what_others_change_in_a_child_is_undone_and_what_they_add_beside_it_sta
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_deployment_whose_instances_stay_as_they_are_is_not_said_to_roll() {
+    let api = cart().await;
+    let operator = Operator::start(&api).await;
+    operator.settle().await;
+    api.writes();
+    api.edit(DEPLOYMENT, |object| object["metadata"]["labels"]["team"] = "other".into());
+    operator.settle().await;
+    assert_eq!(api.get(DEPLOYMENT).expect("made")["metadata"]["labels"]["team"], "checkout");
+    assert_eq!(lifecycle(&api), "Ready");
+    assert_eq!(touched(&api.writes(), &format!("{SERVICE}/status")), Vec::<&Write>::new());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_write_that_is_overtaken_is_judged_again_and_undoes_nothing() {
     let start = cart().await;
     for number in 0..3 {
