@@ -121,16 +121,19 @@ impl Cache {
         self.lock().epochs.begin(stream);
     }
 
-    /// A listing is complete. Returns what has vanished since the one before.
+    /// A listing is complete. Returns what has vanished since the one before, and what rested on it.
     pub fn end(&self, stream: Stream) -> Vec<Key> {
         let mut state = self.lock();
         let epoch = state.epochs.current(stream);
         let mut gone = Vec::new();
         if stream == Stream::Projects {
-            state.projects.retain(|id, slot| {
+            let State { projects, namespaces, .. } = &mut *state;
+            projects.retain(|id, slot| {
                 let kept = !slot.drop_older(epoch);
                 if !kept {
                     gone.push(Key::Project(id.clone()));
+                    let namespace = namespaces.get_key_value(names::namespace(&self.prefix, id).as_str());
+                    gone.extend(namespace.into_iter().flat_map(|(name, content)| content.service_keys(name)));
                 }
                 kept
             });

@@ -51,6 +51,16 @@ fn the_deletion_of_an_earlier_object_does_not_remove_its_successor() {
 }
 
 #[test]
+fn the_services_of_a_project_that_vanished_during_a_relist_are_told() {
+    let cache = with_service();
+    cache.begin(Stream::Projects);
+    cache.put_project(1, AnkkaProject::new("shop", ankka_crds::resources::AnkkaProjectSpec::default()), Source::Listed);
+    assert!(cache.end(Stream::Projects).is_empty());
+    cache.begin(Stream::Projects);
+    assert_eq!(cache.end(Stream::Projects), [Key::Project("shop".into()), Key::Service(id())]);
+}
+
+#[test]
 fn what_vanished_during_a_relist_is_dropped() {
     let cache = Cache::new("ankka");
     let stream = Stream::Child(ChildKind::Role);
