@@ -8,8 +8,15 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta, 
 use super::Blueprint;
 use crate::ChildKind;
 
-/// Annotations whose meaning is the platform's: a descriptor cannot set them.
-const RESERVED: [&str; 3] = [labels::GENERATION, labels::RENDERED, labels::RESTARTS];
+/// Annotations that a descriptor cannot set: the platform's own, and those that the Deployment controller writes back as it
+/// likes, as often as we would write them.
+const RESERVED: [&str; 5] = [
+    labels::GENERATION,
+    labels::RENDERED,
+    labels::RESTARTS,
+    "deployment.kubernetes.io/revision",
+    "deprecated.deployment.rollback.to",
+];
 
 /// The labels that select the service's instances.
 pub(super) fn identity(blueprint: &Blueprint<'_>) -> BTreeMap<String, String> {

@@ -132,6 +132,21 @@ fn a_new_generation_alone_writes_nothing() {
 }
 
 #[test]
+fn annotations_that_others_keep_writing_cannot_be_declared() {
+    let kept = ["deployment.kubernetes.io/revision", "deprecated.deployment.rollback.to", "ankka.dev/restarts"];
+    let mut declared: serde_json::Map<_, _> = kept.map(|key| (key.to_owned(), json!("1"))).into_iter().collect();
+    declared.insert("example.com/owner".to_owned(), json!("checkout"));
+    let world = World::cart(json!({ "annotations": declared }));
+    for kind in [ChildKind::Deployment, ChildKind::Service] {
+        let annotations = &world.body(kind)["metadata"]["annotations"];
+        assert_eq!(annotations["example.com/owner"], "checkout");
+        assert!(kept.iter().all(|key| annotations.get(key).is_none()), "{annotations}");
+    }
+    let template = &world.body(ChildKind::Deployment)["spec"]["template"];
+    assert_eq!(template["metadata"]["annotations"], json!({ "example.com/owner": "checkout" }));
+}
+
+#[test]
 fn every_dollar_is_doubled_and_nothing_else_is_changed() {
     let world = World::cart(json!({ "env": [
         { "name": "A", "value": "$" }, { "name": "B", "value": "$(POD_IP) $$(X) a$b\n\t${C} 🙂" },
