@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail, ensure};
 use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::{
     Api, Client,
-    api::{ListParams, PostParams},
+    api::{DeleteParams, ListParams, PostParams},
 };
 use serde_json::{Value, json};
 
@@ -79,6 +79,19 @@ impl Cluster {
         })
         .await?;
         Ok(namespace)
+    }
+
+    /// Removes what an earlier run has left of a service, down to its pods.
+    pub async fn remove(&self, namespace: &str, name: &str) -> Result<()> {
+        let services: Api<AnkkaService> = Api::namespaced(self.client.clone(), namespace);
+        if services.get_opt(name).await?.is_some() {
+            services.delete(name, &DeleteParams::default()).await?;
+        }
+        eventually("an earlier run's pods to go", Duration::from_mins(2), async || {
+            let pods = self.pods(namespace, name).await?.len();
+            Ok(if pods == 0 { Ok(()) } else { Err(format!("{pods} pods")) })
+        })
+        .await
     }
 
     /// Applies a descriptor with the command line, without waiting.

@@ -69,6 +69,7 @@ async fn broken_image(cluster: &Cluster) -> Result<()> {
 async fn missing_secret(cluster: &Cluster) -> Result<()> {
     let namespace = cluster.project("failures").await?;
     let secrets: Api<Secret> = Api::namespaced(cluster.client.clone(), &namespace);
+    cluster.remove(&namespace, "patient").await?;
     let _ = secrets.delete("late", &DeleteParams::default()).await;
     cluster
         .apply(
