@@ -89,6 +89,7 @@ impl Settings {
     /// The project's namespace, once its id keeps the rules.
     pub(crate) fn project(&self, id: &str) -> Result<Project, Error> {
         let prefix = self.prefix();
+        checked_prefix(&prefix)?;
         project::validate(id, &prefix, None).map_err(|problems| {
             Error::new(problems.into_iter().map(|problem| problem.message).collect::<Vec<_>>().join("; "))
         })?;
@@ -103,6 +104,14 @@ impl Settings {
         })?;
         self.project(id)
     }
+}
+
+/// Refuses what cannot be the prefix of project namespaces, wherever it comes from.
+pub(crate) fn checked_prefix(prefix: &str) -> Result<(), Error> {
+    if names::is_prefix(prefix) {
+        return Ok(());
+    }
+    Err(Error::new(format!("namespace prefix '{prefix}' is invalid: {}", names::PREFIX_RULE)))
 }
 
 /// Where settings are saved; none without a home directory.

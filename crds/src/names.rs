@@ -6,11 +6,16 @@ use std::fmt::Write;
 
 use sha2::{Digest, Sha256};
 
+use crate::rules::grammar;
+
 /// Prefix of project namespaces unless the installation says otherwise.
 pub const DEFAULT_PREFIX: &str = "ankka";
 
 /// Longest prefix of project namespaces: with `-` and a project's id it fits a namespace's 63 characters.
 pub const PREFIX_LIMIT: usize = 16;
+
+/// What [`is_prefix`] asks for, in words.
+pub const PREFIX_RULE: &str = "at most 16 lowercase letters, digits and '-', starting with a letter";
 
 /// Longest name of a bucket, on either store.
 pub const BUCKET_LIMIT: usize = 63;
@@ -23,6 +28,16 @@ pub const SERVICE_CONTAINER: &str = "service";
 
 /// The container that runs the platform's sidecar, with process hosting.
 pub const SIDECAR_CONTAINER: &str = "sidecar";
+
+/// Whether project namespaces can have this prefix.
+pub fn is_prefix(text: &str) -> bool {
+    text.len() <= PREFIX_LIMIT && grammar::is_identifier(text)
+}
+
+/// Whether Kubernetes takes this as the name of an object: a lowercase DNS name of at most 253 characters.
+pub fn is_object_name(text: &str) -> bool {
+    grammar::is_subdomain(text)
+}
 
 /// The namespace of a project: `<prefix>-<project>`, at most 63 characters.
 pub fn namespace(prefix: &str, project: &str) -> String {
@@ -106,4 +121,16 @@ fn cut(name: &str, limit: usize) -> String {
         let _ = write!(short, "{byte:02x}");
     }
     short
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PREFIX_LIMIT, PREFIX_RULE, is_prefix};
+
+    #[test]
+    fn a_prefix_begins_with_a_letter_and_leaves_room_for_a_project() {
+        assert!(["a", "ankka", "acme-2", &"a".repeat(PREFIX_LIMIT)].into_iter().all(is_prefix));
+        assert!(!["", "Ankka", "1a", "a-", "a.b", "../x", &"a".repeat(PREFIX_LIMIT + 1)].into_iter().any(is_prefix));
+        assert!(PREFIX_RULE.contains(&PREFIX_LIMIT.to_string()));
+    }
 }

@@ -35,18 +35,13 @@ pub struct Refusal {
 /// How long a rollout may make no progress before it counts as failed.
 const PROGRESS_DEADLINE_SECONDS: i32 = 600;
 
-/// Longest prefix of project namespaces.
-const MAX_PREFIX: usize = 16;
-
 impl Settings {
     /// Reads all settings by `variable`, which answers with a variable's value, or refuses all that cannot be.
     pub fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Self, Vec<Refusal>> {
         let mut reader = Reader { variable, refused: Vec::new() };
         let prefix = reader.text("ANKKA_K8S_NAMESPACE_PREFIX", names::DEFAULT_PREFIX);
-        if !is_label(&prefix) || prefix.len() > MAX_PREFIX {
-            let allowed =
-                format!("lowercase letters, digits and '-', starting with a letter, at most {MAX_PREFIX} characters");
-            reader.refuse("ANKKA_K8S_NAMESPACE_PREFIX", &prefix, allowed);
+        if !names::is_prefix(&prefix) {
+            reader.refuse("ANKKA_K8S_NAMESPACE_PREFIX", &prefix, names::PREFIX_RULE.to_owned());
         }
         let own_namespace = reader.text("POD_NAMESPACE", "ankka-system");
         let image_pull_secrets = reader.text("ANKKA_IMAGE_PULL_SECRETS", "");
@@ -147,13 +142,6 @@ fn list(text: &str) -> Vec<String> {
     text.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
-fn is_label(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    bytes.first().is_some_and(u8::is_ascii_lowercase)
-        && bytes.last().is_some_and(|last| *last != b'-')
-        && bytes.iter().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'-')
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -205,7 +193,7 @@ mod tests {
         assert_eq!(
             texts,
             [
-                "ANKKA_K8S_NAMESPACE_PREFIX is 'Ankka'; it must be lowercase letters, digits and '-', starting with a letter, at most 16 characters",
+                "ANKKA_K8S_NAMESPACE_PREFIX is 'Ankka'; it must be at most 16 lowercase letters, digits and '-', starting with a letter",
                 "ANKKA_OBJECT_STORE_BACKEND is 's3'; it must be garage or gcs, or not set",
                 "ANKKA_OPERATOR_RETRY_MAX_BACKOFF_SECONDS is '1'; it must be at least ANKKA_OPERATOR_RETRY_MIN_BACKOFF_SECONDS",
                 "ANKKA_OPERATOR_RESYNC_SECONDS is '5m'; it must be a whole number from 1 to 86400",

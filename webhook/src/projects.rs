@@ -1,7 +1,9 @@
 //! Whether an AnkkaProject may be stored.
 
 use ankka_crds::{
-    Problem, project,
+    Problem,
+    names::is_object_name,
+    project,
     resources::{AnkkaProjectSpec, Subject},
 };
 
@@ -68,17 +70,6 @@ fn subject(path: &str, subject: &Subject, problems: &mut Vec<Problem>) {
         }
         _ => {}
     }
-}
-
-/// Whether Kubernetes takes `name` as the name of an object: a DNS subdomain.
-fn is_object_name(name: &str) -> bool {
-    name.len() <= 253
-        && name.split('.').all(|part| {
-            part.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
-                && !part.is_empty()
-                && !part.starts_with('-')
-                && !part.ends_with('-')
-        })
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::{fmt::Display, ops::RangeInclusive, path::PathBuf, str::FromStr};
 
+use ankka_crds::names;
 use tracing_subscriber::EnvFilter;
 
 use crate::certificates::Lifetimes;
@@ -51,20 +52,15 @@ impl Settings {
     /// The settings that `get` answers. An empty value is an absent one.
     pub fn read(get: impl Fn(&str) -> Option<String>) -> Result<Self, Malformed> {
         let get = |name: &str| get(name).filter(|value| !value.is_empty());
-        let prefix = get("ANKKA_K8S_NAMESPACE_PREFIX").unwrap_or_else(|| ankka_crds::names::DEFAULT_PREFIX.to_owned());
-        let label = |text: &str| {
-            text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
-                && text.starts_with(|first: char| first.is_ascii_lowercase())
-                && !text.ends_with('-')
-        };
-        if !label(&prefix) || prefix.len() > 16 {
+        let prefix = get("ANKKA_K8S_NAMESPACE_PREFIX").unwrap_or_else(|| names::DEFAULT_PREFIX.to_owned());
+        if !names::is_prefix(&prefix) {
             return Err(Malformed {
                 variable: "ANKKA_K8S_NAMESPACE_PREFIX",
                 value: prefix,
-                allowed: "at most 16 lowercase letters, digits and '-', starting with a letter".to_owned(),
+                allowed: names::PREFIX_RULE.to_owned(),
             });
         }
-        let Some(namespace) = get("POD_NAMESPACE").filter(|name| label(name) && name.len() <= 63) else {
+        let Some(namespace) = get("POD_NAMESPACE").filter(|name| names::is_object_name(name)) else {
             return Err(Malformed {
                 variable: "POD_NAMESPACE",
                 value: get("POD_NAMESPACE").unwrap_or_default(),
@@ -179,6 +175,7 @@ mod tests {
         assert!(read(&[("ANKKA_K8S_NAMESPACE_PREFIX", "Ankka")]).is_err());
         assert!(read(&[("ANKKA_WEBHOOK_BENCHMARK", "yes")]).is_err());
         assert_eq!(Settings::read(|_| None).unwrap_err().variable, "POD_NAMESPACE");
+        assert_eq!(read(&[("POD_NAMESPACE", "24-7")]).unwrap().dns_names()[0], "ankka-webhook.24-7.svc");
     }
 
     #[test]

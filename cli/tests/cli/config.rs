@@ -53,6 +53,18 @@ fn settings_that_cannot_be_used_are_not_saved() {
 }
 
 #[test]
+fn a_prefix_that_cannot_be_one_is_refused_wherever_it_comes_from() {
+    let home = Home::new();
+    let ran = Ran::of(
+        home.command(&["services", "get", "cart", "-p", "shop"]).env("ANKKA_K8S_NAMESPACE_PREFIX", "../../other"),
+    );
+    assert_eq!(
+        ran.stderr,
+        "error: namespace prefix '../../other' is invalid: at most 16 lowercase letters, digits and '-', starting with a letter\n"
+    );
+}
+
+#[test]
 fn another_file_can_be_named_and_what_others_saved_in_it_stays() {
     let home = Home::new();
     home.file("settings.json", r#"{"later":{"a":1}}"#);

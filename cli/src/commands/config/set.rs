@@ -1,13 +1,8 @@
 //! `ankka config set`.
 
-use ankka_crds::project;
-
 use super::Key;
-use crate::error::{Error, Exit, Outcome};
-use crate::settings::Settings;
-
-/// Longest prefix: with it and the longest project id, a namespace's name still fits.
-const LONGEST_PREFIX: usize = 16;
+use crate::error::{Exit, Outcome};
+use crate::settings::{Settings, checked_prefix};
 
 /// What to save.
 #[derive(clap::Args)]
@@ -27,19 +22,10 @@ pub(crate) fn set(SetArgs { key, value }: SetArgs) -> Outcome {
         (Key::Project, Some(id)) => {
             settings.project(id)?;
         }
-        (Key::NamespacePrefix, Some(prefix)) if !fits(prefix) => {
-            return Err(Error::new(format!(
-                "namespace prefix '{prefix}' is invalid: at most {LONGEST_PREFIX} lowercase letters, digits and '-', starting with a letter"
-            )));
-        }
-        _ => {}
+        (Key::NamespacePrefix, Some(prefix)) => checked_prefix(prefix)?,
+        (_, None) => {}
     }
     *key.of(&mut settings) = value;
     settings.save()?;
     Ok(Exit::Success)
-}
-
-/// A prefix follows the rule of project ids, reserved words aside, and is shorter.
-fn fits(prefix: &str) -> bool {
-    prefix.len() <= LONGEST_PREFIX && project::validate(&format!("{prefix}-x"), "", None).is_ok()
 }
