@@ -11,6 +11,7 @@ use crate::args::{Global, OutputArgs};
 use crate::cluster::Cluster;
 use crate::error::{Exit, Outcome};
 use crate::output::{self, Format};
+use crate::settings::Settings;
 use crate::show::lines;
 
 /// This command's version.
@@ -39,13 +40,20 @@ struct Versions {
     platform: Option<String>,
 }
 
-/// Shows both versions, and warns when they are apart.
+/// What the platform's chart has written on its definitions.
+struct Platform {
+    version: String,
+    prefix: Option<String>,
+}
+
+/// Shows both versions, and warns when they are apart, or when the command would look for projects in other namespaces
+/// than the platform.
 pub(crate) async fn version(args: VersionArgs, global: &Global) -> Outcome {
     let platform = if args.client {
         None
     } else {
         match tokio::time::timeout(PATIENCE, platform(global)).await {
-            Ok(Ok(version)) => Some(version),
+            Ok(Ok(platform)) => Some(platform),
             Ok(Err(why)) => {
                 output::note(&format!("note: the platform's version is not known: {why}"));
                 None
@@ -56,14 +64,23 @@ pub(crate) async fn version(args: VersionArgs, global: &Global) -> Outcome {
             }
         }
     };
-    if let Some(platform) = &platform
-        && apart(CLIENT, platform)
-    {
-        output::warning(&format!(
-            "this command is {CLIENT} and the platform is {platform}: use the version that comes with the platform"
-        ));
+    if let Some(Platform { version, prefix }) = &platform {
+        if apart(CLIENT, version) {
+            output::warning(&format!(
+                "this command is {CLIENT} and the platform is {version}: use the version that comes with the platform"
+            ));
+        }
+        // Settings that cannot be read are for the commands to report that need them.
+        let ours = Settings::load().ok().map(|settings| settings.prefix());
+        if let (Some(theirs), Some(ours)) = (prefix, ours)
+            && *theirs != ours
+        {
+            output::warning(&format!(
+                "this command takes '{ours}' for the prefix of project namespaces and the platform has '{theirs}': save it with: ankka config set namespace-prefix {theirs}"
+            ));
+        }
     }
-    let versions = Versions { client: CLIENT, platform };
+    let versions = Versions { client: CLIENT, platform: platform.map(|platform| platform.version) };
     match args.output.output {
         Format::Json => output::json(&versions)?,
         Format::Yaml => output::yaml(&versions)?,
@@ -77,8 +94,8 @@ pub(crate) async fn version(args: VersionArgs, global: &Global) -> Outcome {
     Ok(Exit::Success)
 }
 
-/// The platform's version, from the annotation its chart leaves.
-async fn platform(global: &Global) -> Result<String, String> {
+/// The platform, from the annotations its chart leaves.
+async fn platform(global: &Global) -> Result<Platform, String> {
     let cluster = Cluster::connect(global).await.map_err(|error| error.message)?;
     let definitions: Api<CustomResourceDefinition> = Api::all(cluster.client());
     let definition = match definitions.get_metadata_opt(DEFINITION).await {
@@ -86,11 +103,10 @@ async fn platform(global: &Global) -> Result<String, String> {
         Ok(None) => return Err("the ankka chart is not installed in this cluster".to_owned()),
         Err(cause) => return Err(cluster.unreachable(&cause).message),
     };
-    definition
-        .annotations()
-        .get(labels::PLATFORM_VERSION)
-        .cloned()
-        .ok_or_else(|| format!("the definition of {DEFINITION} does not say it"))
+    let noted = |key| definition.annotations().get(key).cloned();
+    let version =
+        noted(labels::PLATFORM_VERSION).ok_or_else(|| format!("the definition of {DEFINITION} does not say it"))?;
+    Ok(Platform { version, prefix: noted(labels::NAMESPACE_PREFIX) })
 }
 
 /// Whether two versions differ in more than the patch.

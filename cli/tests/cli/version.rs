@@ -39,6 +39,20 @@ fn versions_that_are_apart_are_warned_about() {
 }
 
 #[test]
+fn another_prefix_of_project_namespaces_is_warned_about() {
+    let home = Home::new();
+    let fake = Fake::start(|_| {
+        let noted = json!({ "ankka.dev/platform-version": CLIENT, "ankka.dev/namespace-prefix": "acme" });
+        Reply::ok(json!({ "metadata": { "name": "ankkaservices.ankka.dev", "annotations": noted } }))
+    });
+    let ran = home.run_with(&fake, &["version"]);
+    let advice = "save it with: ankka config set namespace-prefix acme\n";
+    assert!(ran.stderr.starts_with("warning: ") && ran.stderr.ends_with(advice), "{}", ran.stderr);
+    home.run(&["config", "set", "namespace-prefix", "acme"]);
+    assert_eq!(home.run_with(&fake, &["version"]).stderr, "");
+}
+
+#[test]
 fn without_a_cluster_its_own_version_is_shown() {
     let home = Home::new();
     let ran = home.run(&["version"]);
