@@ -57,6 +57,12 @@ pub(crate) struct Placed {
     pub(crate) column: Option<usize>,
 }
 
+impl From<Problem> for Placed {
+    fn from(problem: Problem) -> Self {
+        Self { problem, line: None, column: None }
+    }
+}
+
 impl Error {
     /// An error without advice.
     pub(crate) fn new(message: impl Into<String>) -> Self {

@@ -113,6 +113,10 @@ fn forbidden(attempt: Attempt<'_>, status: &Status) -> Error {
     if ending {
         return error.hint("wait until the namespace is gone, then create the project again");
     }
+    // A quota or a policy says so in other words, and no role would help.
+    if !why.contains(" cannot ") {
+        return error;
+    }
     let role = if matches!(verb, "get" | "list" | "watch") { "ankka-view" } else { "ankka-edit" };
     match subject.project() {
         Some(project) => error.hint(format!(
@@ -162,16 +166,12 @@ pub(crate) fn causes(status: &Status) -> Vec<Placed> {
         .iter()
         .flat_map(|details| &details.causes)
         .filter(|cause| !cause.message.is_empty())
-        .map(|cause| Placed {
-            problem: Problem::new(
-                match cause.field.as_str() {
-                    "metadata.name" => "name",
-                    field => field.strip_prefix("spec.").unwrap_or(field),
-                },
-                cause.message.clone(),
-            ),
-            line: None,
-            column: None,
+        .map(|cause| {
+            let path = match cause.field.as_str() {
+                "metadata.name" => "name",
+                field => field.strip_prefix("spec.").unwrap_or(field),
+            };
+            Problem::new(path, cause.message.clone()).into()
         })
         .collect()
 }
@@ -211,6 +211,13 @@ mod tests {
         );
         assert_eq!(message, "failed to apply service 'cart': User \"ann\" cannot patch resource \"ankkaservices\"");
         assert!(hint.contains("ankka-edit"), "{hint}");
+        let (message, hint) = status(
+            403,
+            "Forbidden",
+            "ankkaservices.ankka.dev \"cart\" is forbidden: exceeded quota: few",
+            "ankkaservices",
+        );
+        assert_eq!((message.as_str(), hint.as_str()), ("failed to apply service 'cart': exceeded quota: few", ""));
         let (message, hint) = status(
             500,
             "InternalError",
