@@ -7,7 +7,6 @@ mod commands;
 mod duration;
 mod error;
 mod input;
-mod locate;
 mod output;
 mod settings;
 mod show;

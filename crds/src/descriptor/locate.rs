@@ -35,6 +35,11 @@ impl<'a, 't> Locator<'a, 't> {
         }
     }
 
+    /// Where the value at `path` is; none when it is not there.
+    pub(super) fn find(&mut self, path: &str) -> Option<Range<usize>> {
+        self.walk(path).ok().map(|found| found.value)
+    }
+
     /// Walks as far as the path leads; the range of the last value there is when it leads on.
     fn walk(&mut self, path: &str) -> Result<Found, Range<usize>> {
         let mut value = self.root;

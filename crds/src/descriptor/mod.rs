@@ -73,6 +73,22 @@ pub fn read(bytes: &[u8], context: Context<'_>) -> Result<Descriptor, Vec<Locate
     Err(locate(text, mark, problems))
 }
 
+/// Where in a descriptor's text the fields of `problems` are written, for problems that were found elsewhere. Those without
+/// a place come back as they are: their field is not there, or the text is no JSON.
+pub fn place(bytes: &[u8], problems: Vec<Problem>) -> (Vec<Located>, Vec<Problem>) {
+    let Ok(Text { text, mark }) = text::decode(bytes) else { return (Vec::new(), problems) };
+    let Ok(root) = strict::parse(text) else { return (Vec::new(), problems) };
+    let mut locator = Locator::new(text, &root);
+    let (mut found, mut rest) = (Vec::new(), Vec::new());
+    for problem in problems {
+        match locator.find(&problem.path) {
+            Some(span) => found.push((problem, span)),
+            None => rest.push(problem),
+        }
+    }
+    (locate(text, mark, found), rest)
+}
+
 /// Completes the reports of repeated keys, which say where the key came first.
 fn name_first_places(text: &str, shape: &mut Shape) {
     let places = lines_and_columns(text, shape.repeated.iter().map(|(_, offset)| *offset));
@@ -86,4 +102,26 @@ fn name_first_places(text: &str, shape: &mut Shape) {
 /// One problem of the whole file.
 fn whole(text: &str, mark: usize, span: Range<usize>, message: String) -> Vec<Located> {
     locate(text, mark, vec![(Problem::new("", message), span)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Problem, place};
+
+    #[test]
+    fn a_field_is_found_where_it_is_written() {
+        let text = "\u{feff}{\"name\": \"cart\",\r\n \"service\": {\"env\": [{}, {\"name\": \"ä\"}],\n  \"labels\": {\"a/b\": \"c\", \"x]\\\"\": 1}}}";
+        let at = |path: &str| {
+            let (mut found, rest) = place(text.as_bytes(), vec![Problem::new(path, "not allowed here")]);
+            assert_eq!(found.len() + rest.len(), 1);
+            found.pop().map(|located| (located.line, located.column, &text[located.span]))
+        };
+        assert_eq!(at("name"), Some((1, 10, "\"cart\"")));
+        assert_eq!(at("service.env[1].name"), Some((2, 35, "\"ä\"")));
+        assert_eq!(at("service.labels[\"a/b\"]"), Some((3, 21, "\"c\"")));
+        assert_eq!(at("service.labels[\"x]\\\"\"]"), Some((3, 34, "1")));
+        assert_eq!(at("service.port"), None);
+        assert_eq!(at("service.env[7]"), None);
+        assert_eq!(place(b"{", vec![Problem::new("name", "")]).0, []);
+    }
 }

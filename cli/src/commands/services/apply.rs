@@ -9,7 +9,6 @@ use crate::cluster::{Applied, Cluster};
 use crate::duration::{self, Limit};
 use crate::error::{Error, Exit, Outcome};
 use crate::input::Input;
-use crate::locate::locate;
 use crate::output::{self, Format};
 use crate::settings::Settings;
 use crate::show::{problems, service::ServiceView};
@@ -128,7 +127,8 @@ fn denied(file: &Input, text: &[u8], error: Error, as_json: bool) -> Outcome {
         return Err(error);
     }
     let Error { message, hint, problems: found } = error;
-    let (located, rest) = locate(text, found);
+    let (located, rest) = descriptor::place(text, found.into_iter().map(|placed| placed.problem).collect());
+    let rest: Vec<_> = rest.into_iter().map(Into::into).collect();
     if as_json {
         let problems = problems::placed(&located).into_iter().chain(rest).collect();
         return Err(Error { message, hint, problems });
