@@ -15,6 +15,7 @@ pub mod observe;
 pub mod passes;
 pub mod project;
 pub mod queue;
+pub mod repairs;
 pub mod report;
 pub mod run;
 pub mod service;

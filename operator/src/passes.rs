@@ -13,6 +13,7 @@ use crate::{
     metrics::{Metrics, Subject},
     project::Projects,
     queue::{Next, Queue},
+    repairs::Repairs,
     report::{Events, Notice, Statuses},
     service::Services,
     settings::Settings,
@@ -49,9 +50,16 @@ impl Passes {
         let statuses = Statuses { wire: wire.clone(), cache: cache.clone(), queue: queue.clone(), events };
         let actor = Actor { wire: wire.clone(), cache: cache.clone() };
         let desired = Arc::new(settings.desired.clone());
+        let repairs = Arc::new(Repairs::new(settings.timing));
         let gateway_namespace = settings.gateway_namespace.clone();
         let passes = Self {
-            services: Services { settings: desired.clone(), cache: cache.clone(), actor, statuses: statuses.clone() },
+            services: Services {
+                settings: desired.clone(),
+                cache: cache.clone(),
+                actor,
+                statuses: statuses.clone(),
+                repairs: repairs.clone(),
+            },
             projects: Projects {
                 settings: desired,
                 gateway_namespace,
@@ -59,6 +67,7 @@ impl Passes {
                 queue: queue.clone(),
                 wire,
                 statuses,
+                repairs,
             },
             metrics: metrics.clone(),
         };

@@ -1,6 +1,6 @@
 //! One pass over one project: its namespace, its NetworkPolicy, its status.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use ankka_crds::{AnkkaProject, names, resources::AnkkaProjectStatus};
 use ankka_desired::{
@@ -17,9 +17,15 @@ use crate::{
     error::Error,
     passes::{ROUNDS, SOON},
     queue::{Next, Queue},
+    repairs::Repairs,
     report::{Statuses, now},
     wire::{Target, Wire},
 };
+
+/// Why what is changed again each time is not put right at this moment.
+const CONTESTED: &str = "something else changes the project's namespace or its networkpolicy each time it is put right, \
+                         so that is done less and less often; see who with: kubectl get namespace,networkpolicy \
+                         -o yaml --show-managed-fields";
 
 /// Passes over projects.
 #[derive(Clone)]
@@ -36,6 +42,8 @@ pub struct Projects {
     pub wire: Wire,
     /// Reports.
     pub statuses: Statuses,
+    /// Keeps those that somebody undoes each time apart.
+    pub repairs: Arc<Repairs>,
 }
 
 impl Projects {
@@ -52,12 +60,30 @@ impl Projects {
                 return Ok(Next::Resync);
             }
             let decision = self.decide(&known);
+            // What is written although this generation has been reported on is being put right.
+            let metadata = &known.project.metadata;
+            let observed = known.project.status.as_ref().and_then(|status| status.observed_generation);
+            let repair =
+                (!decision.actions.is_empty() && observed == metadata.generation).then(|| Key::Project(id.into()));
+            let left = repair.as_ref().map_or(Duration::ZERO, |key| self.repairs.wait(key));
+            if !left.is_zero() {
+                let status = not_ready(decision.status, "Contested", CONTESTED.to_owned());
+                return Ok(match self.report(&known, status).await? {
+                    Next::Resync | Next::Retry => Next::After(left),
+                    sooner => sooner,
+                });
+            }
             match self.all(id, decision.actions).await {
-                Ok(Outcome::Done) => return self.report(&known, decision.status).await,
+                Ok(Outcome::Done) => {
+                    if let Some(key) = repair {
+                        self.repairs.made(key);
+                    }
+                    return self.report(&known, decision.status).await;
+                }
                 Ok(Outcome::Judge) => {}
                 Err(error) => {
                     if let Some(refusal) = error.refusal() {
-                        self.report(&known, refused(decision.status, refusal)).await?;
+                        self.report(&known, not_ready(decision.status, "WriteRefused", refusal)).await?;
                     }
                     return Err(error);
                 }
@@ -214,15 +240,15 @@ impl Place {
     }
 }
 
-/// The status of a project for which the API server refused a write.
-fn refused(mut status: AnkkaProjectStatus, refusal: String) -> AnkkaProjectStatus {
+/// The status of a project that is not what it should be, for a reason that the decision does not know of.
+fn not_ready(mut status: AnkkaProjectStatus, reason: &str, why: String) -> AnkkaProjectStatus {
     for condition in &mut status.conditions {
         if condition.type_ == "Ready" {
             "False".clone_into(&mut condition.status);
         }
-        "WriteRefused".clone_into(&mut condition.reason);
-        condition.message.clone_from(&refusal);
+        reason.clone_into(&mut condition.reason);
+        condition.message.clone_from(&why);
     }
-    status.detail = Some(refusal);
+    status.detail = Some(why);
     status
 }

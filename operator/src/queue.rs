@@ -37,6 +37,14 @@ pub struct Timing {
     pub max_backoff: Duration,
 }
 
+impl Timing {
+    /// How long to wait after so many failures in a row, at least one.
+    pub(crate) fn backoff(&self, failures: u32) -> Duration {
+        let factor = 2_u32.saturating_pow(failures.saturating_sub(1).min(16));
+        self.min_backoff.saturating_mul(factor).min(self.max_backoff)
+    }
+}
+
 /// A queue of keys, for any number of workers.
 #[derive(Debug)]
 pub struct Queue<K> {
@@ -118,7 +126,7 @@ impl<K: Clone + Eq + Hash> Queue<K> {
             Next::Forget => None,
             Next::Resync => Some(now + jittered(self.timing.resync)),
             Next::After(wait) => Some(now + wait),
-            Next::Retry => Some(now + jittered(self.backoff(failures))),
+            Next::Retry => Some(now + jittered(self.timing.backoff(failures))),
         };
         match planned.into_iter().chain(added).min() {
             Some(at) => state.schedule(key, at),
@@ -138,11 +146,6 @@ impl<K: Clone + Eq + Hash> Queue<K> {
     /// How many keys are due and wait for a worker.
     pub fn depth(&self) -> usize {
         self.lock().waiting.range(..=(Instant::now(), u64::MAX)).count()
-    }
-
-    fn backoff(&self, failures: u32) -> Duration {
-        let factor = 2_u32.saturating_pow(failures.saturating_sub(1).min(16));
-        self.timing.min_backoff.saturating_mul(factor).min(self.timing.max_backoff)
     }
 
     fn lock(&self) -> MutexGuard<'_, State<K>> {

@@ -1,6 +1,6 @@
 //! One pass over one service: observe, decide, act, report.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use ankka_crds::{AnkkaService, AnkkaServiceStatus, resources::Condition};
 use ankka_desired::{Action, ChildKind, Facts, Settings, decide};
@@ -8,10 +8,11 @@ use kube::{Resource, core::DynamicObject};
 
 use crate::{
     act::{Actor, Outcome},
-    cache::{Cache, ServiceId, Snapshot, Unreadable},
+    cache::{Cache, Key, ServiceId, Snapshot, Unreadable},
     error::Error,
     passes::{ROUNDS, SOON},
     queue::Next,
+    repairs::Repairs,
     report::{Reported, Statuses},
     wire::Target,
 };
@@ -27,6 +28,8 @@ pub struct Services {
     pub actor: Actor,
     /// Reports.
     pub statuses: Statuses,
+    /// Keeps those that somebody undoes each time apart.
+    pub repairs: Arc<Repairs>,
 }
 
 impl Services {
@@ -48,16 +51,31 @@ impl Services {
                 return Ok(Next::Resync);
             }
             let decision = self.decide(&known, &service);
+            // What is written although this generation has been reported on is being put right.
+            let observed = service.status.as_ref().and_then(|status| status.observed_generation);
+            let repair = (!decision.actions.is_empty() && observed == service.metadata.generation)
+                .then(|| Key::Service(id.clone()));
+            let left = repair.as_ref().map_or(Duration::ZERO, |key| self.repairs.wait(key));
+            if !left.is_zero() {
+                let status = explained(decision.status, "Contested", contested(id, &decision.actions));
+                return Ok(match self.report(id, &service, status, &known).await? {
+                    Next::Resync | Next::Retry => Next::After(left),
+                    sooner => sooner,
+                });
+            }
             let changes_instances = decision.actions.iter().any(is_change_of_instances);
             match self.actor.all(id, decision.actions).await {
                 Ok(Outcome::Done) => {
+                    if let Some(key) = repair {
+                        self.repairs.made(key);
+                    }
                     let status = if changes_instances { self.after(id, &service) } else { None };
                     return self.report(id, &service, status.unwrap_or(decision.status), &known).await;
                 }
                 Ok(Outcome::Judge) => {}
                 Err(error) => {
                     if let Some(refusal) = error.refusal() {
-                        let status = refused(decision.status, refusal);
+                        let status = explained(decision.status, "WriteRefused", refusal);
                         self.statuses.service(id, &service, status, known.held).await?;
                     }
                     return Err(error);
@@ -128,15 +146,28 @@ fn is_change_of_instances(action: &Action) -> bool {
     matches!(action, Action::Update { child, .. } if child.kind == ChildKind::Deployment)
 }
 
-/// The status of a service for which the API server refused a write.
-fn refused(mut status: AnkkaServiceStatus, refusal: String) -> AnkkaServiceStatus {
+/// Why what is changed again each time is not put right at this moment.
+fn contested(id: &ServiceId, actions: &[Action]) -> String {
+    let kinds: Vec<_> = actions.iter().map(|action| action.kind().word()).collect();
+    let (kinds, namespace) = (kinds.join(", "), &id.namespace);
+    let example = actions.first().map_or_else(String::new, |action| {
+        let (kind, name) = (action.kind(), action.kind().name_for(&id.name));
+        format!("kubectl get {} {name} -n {namespace} -o yaml --show-managed-fields", kind.word())
+    });
+    format!(
+        "something else changes the service's {kinds} each time it is put right, so that is done less and less often; see who: {example}"
+    )
+}
+
+/// The status of a service that is not what it should be, for a reason that the decision does not know of.
+fn explained(mut status: AnkkaServiceStatus, reason: &str, why: String) -> AnkkaServiceStatus {
     for condition in &mut status.conditions {
         if matches!(condition.type_.as_str(), "Ready" | "Reconciling" | "Stalled") {
-            "WriteRefused".clone_into(&mut condition.reason);
-            condition.message.clone_from(&refusal);
+            reason.clone_into(&mut condition.reason);
+            condition.message.clone_from(&why);
         }
     }
-    status.detail = Some(refusal);
+    status.detail = Some(why);
     status
 }
 

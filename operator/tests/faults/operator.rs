@@ -60,6 +60,13 @@ impl Operator {
         panic!("it does not settle: {:#?}", self.api.writes());
     }
 
+    /// Makes the next pass.
+    pub(crate) async fn pass(&self) {
+        let key = self.queue.next().await;
+        let next = self.passes.one(&key).await;
+        self.queue.done(key, next);
+    }
+
     /// The lease is lost.
     pub(crate) fn lose_lease(&self) {
         self.tenure.lead(false);

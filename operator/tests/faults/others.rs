@@ -295,3 +295,45 @@ async fn a_namespace_that_is_being_deleted_is_left_alone() {
     let writes = api.writes();
     assert!(writes.iter().all(|write| write.path == format!("{PROJECT}/status")), "{writes:#?}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_something_changes_again_each_time_is_put_right_less_and_less_often() {
+    let api = cart().await;
+    let operator = Operator::start(&api).await;
+    operator.settle().await;
+    api.writes();
+    let begun = tokio::time::Instant::now();
+    let mut told = String::new();
+    for _ in 0..300 {
+        if begun.elapsed() > std::time::Duration::from_mins(10) {
+            break;
+        }
+        if replicas(&api) == 1 {
+            api.edit(DEPLOYMENT, |object| object["spec"]["replicas"] = 7.into());
+        }
+        operator.pass().await;
+        if replicas(&api) == 7 {
+            told = detail(&api);
+        }
+    }
+    let repairs = touched(&api.writes(), DEPLOYMENT).len();
+    assert!((10..=25).contains(&repairs), "{repairs}");
+    assert!(told.contains("something else changes the service's deployment each time"), "{told}");
+
+    api.edit(SERVICE, |service| service["spec"]["service"]["image"] = "registry.example.com/acme/cart:2".into());
+    let begun = tokio::time::Instant::now();
+    while image(&api) != "registry.example.com/acme/cart:2" {
+        operator.pass().await;
+    }
+    assert!(begun.elapsed() < std::time::Duration::from_secs(2), "what its author wants does not wait");
+    operator.settle().await;
+    assert_eq!((lifecycle(&api).as_str(), replicas(&api)), ("Ready", 1));
+}
+
+fn replicas(api: &Api) -> i64 {
+    api.get(DEPLOYMENT).expect("made")["spec"]["replicas"].as_i64().unwrap_or_default()
+}
+
+fn image(api: &Api) -> Value {
+    api.get(DEPLOYMENT).expect("made")["spec"]["template"]["spec"]["containers"][0]["image"].clone()
+}
