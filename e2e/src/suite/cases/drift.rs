@@ -28,6 +28,9 @@ pub fn cases() -> Vec<Case> {
         Case::new("labels_and_annotations_removed_from_a_descriptor_disappear", |cluster| async move {
             labels(&cluster).await
         }),
+        Case::new("a_label_taken_from_any_object_of_the_platform_comes_back", |cluster| async move {
+            taken_labels(&cluster).await
+        }),
         Case::new("kubectl_rollout_restart_completes", |cluster| async move { rollout_restart(&cluster).await }),
         Case::new("a_strangers_deployment_of_the_same_name_is_never_touched", |cluster| async move {
             stranger(&cluster).await
@@ -124,6 +127,38 @@ async fn labels(cluster: &Cluster) -> Result<()> {
     }
     ensure!(shown["metadata"]["annotations"]["other.io/seen"] == "1", "another tool's annotation went");
     Ok(())
+}
+
+async fn taken_labels(cluster: &Cluster) -> Result<()> {
+    let three = json!({ "resources": { "autoscaling": { "minInstances": 3 } } });
+    let namespace = ready(cluster, "looted", three).await?;
+    let objects = [
+        ("serviceaccount", "ankka-looted"),
+        ("role", "ankka-looted"),
+        ("rolebinding", "ankka-looted"),
+        ("configmap", "looted-cluster"),
+        ("poddisruptionbudget", "looted"),
+        ("service", "looted"),
+        ("deployment", "looted"),
+        ("networkpolicy", "ankka-project"),
+    ];
+    let label = async |kind: &str, name: &str| {
+        let path = r"jsonpath={.metadata.labels.ankka\.dev/project}";
+        cluster.ok("kubectl", &["get", kind, name, "-n", &namespace, "-o", path], "").await
+    };
+    for (kind, name) in objects {
+        cluster
+            .ok("kubectl", &["label", kind, name, "-n", &namespace, "--overwrite", "ankka.dev/project=other"], "")
+            .await?;
+    }
+    for (kind, name) in objects {
+        eventually(&format!("the label of {kind} {name} to come back"), Duration::from_secs(20), async || {
+            let now = label(kind, name).await?;
+            Ok(if now == "drift" { Ok(()) } else { Err(now) })
+        })
+        .await?;
+    }
+    cluster.remove(&namespace, "looted").await
 }
 
 async fn rollout_restart(cluster: &Cluster) -> Result<()> {

@@ -138,16 +138,11 @@ async fn reinstall(cluster: &Cluster) -> Result<()> {
     let before = pods().await?;
     let values = values(cluster).await?;
     cluster.ok("helm", &["uninstall", RELEASE, "-n", NAMESPACE, "--wait", "--timeout", "120s"], "").await?;
-    let hooks: Api<ValidatingWebhookConfiguration> = Api::all(cluster.client.clone());
-    let changers: Api<MutatingWebhookConfiguration> = Api::all(cluster.client.clone());
-    ensure!(
-        hooks.get_opt("ankka-webhook").await?.is_none() && changers.get_opt("ankka-webhook").await?.is_none(),
-        "a webhook configuration stayed"
-    );
-    ensure!(pods().await? == before, "an instance was restarted by the uninstall");
-    // Nothing of ours stands in the way of anybody's work while we are away.
-    cluster.ok("kubectl", &["create", "configmap", "while-away", "-n", &namespace, "--from-literal=a=b"], "").await?;
+    let away = away(cluster, &namespace).await;
+    let undisturbed = pods().await? == before;
     install(cluster, values.path(), &["--create-namespace"]).await?;
+    away?;
+    ensure!(undisturbed, "an instance was restarted by the uninstall");
     for name in &names {
         cluster
             .apply(
@@ -161,6 +156,19 @@ async fn reinstall(cluster: &Cluster) -> Result<()> {
     for name in &names {
         cluster.ok("ankka", &["services", "delete", name, "-p", "reinstall"], "").await?;
     }
+    Ok(())
+}
+
+/// While the platform is away, nothing of it stands in the way of anybody's work.
+async fn away(cluster: &Cluster, namespace: &str) -> Result<()> {
+    let validating: Api<ValidatingWebhookConfiguration> = Api::all(cluster.client.clone());
+    let mutating: Api<MutatingWebhookConfiguration> = Api::all(cluster.client.clone());
+    ensure!(
+        validating.get_opt("ankka-webhook").await?.is_none() && mutating.get_opt("ankka-webhook").await?.is_none(),
+        "a webhook configuration stayed"
+    );
+    cluster.ok("kubectl", &["annotate", "ankkaservices", "--all", "-n", namespace, "example.com/away=yes"], "").await?;
+    cluster.ok("kubectl", &["annotate", "ankkaservices", "--all", "-n", namespace, "example.com/away-"], "").await?;
     Ok(())
 }
 

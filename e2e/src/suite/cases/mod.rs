@@ -1,6 +1,7 @@
 //! The cases, one family a file.
 
 pub mod admission;
+pub mod bad_input;
 pub mod documents;
 pub mod drift;
 pub mod environment;
@@ -22,6 +23,7 @@ pub fn all() -> Vec<Case> {
         scaling::cases(),
         drift::cases(),
         failures::cases(),
+        bad_input::cases(),
         rollout::cases(2),
         permissions::cases(),
         install::cases(),
