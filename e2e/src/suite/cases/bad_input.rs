@@ -1,6 +1,6 @@
 //! Whatever is stored, the answer is one clear error, and other services are not affected.
 
-use std::time::Duration;
+use std::{future::Future, time::Duration};
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
@@ -15,10 +15,60 @@ const HOOKS: [&str; 2] = ["validatingwebhookconfiguration/ankka-webhook", "mutat
 
 /// The cases of this family.
 pub fn cases() -> Vec<Case> {
-    vec![Case::new(
-        "a_stored_service_that_cannot_be_read_fails_alone",
-        |cluster| async move { unreadable(&cluster).await },
-    )]
+    vec![
+        Case::new(
+            "a_stored_service_that_cannot_be_read_fails_alone",
+            |cluster| async move { unreadable(&cluster).await },
+        ),
+        Case::new("a_service_stored_under_older_rules_can_be_paused_labelled_and_deleted", |cluster| async move {
+            older_rules(&cluster).await
+        }),
+    ]
+}
+
+/// Runs `stored` with the webhook out of the way, and puts its configurations back.
+async fn without_admission(cluster: &Cluster, stored: impl Future<Output = Result<()>>) -> Result<()> {
+    let hooks = [saved(cluster, HOOKS[0]).await?, saved(cluster, HOOKS[1]).await?];
+    for hook in HOOKS {
+        cluster.ok("kubectl", &["delete", hook], "").await?;
+    }
+    let outcome = stored.await;
+    for hook in hooks {
+        cluster.ok("kubectl", &["create", "-f", "-"], &hook).await?;
+    }
+    outcome?;
+    eventually("admission to be back", Duration::from_secs(20), async || {
+        let bad = r#"{"apiVersion":"ankka.dev/v1alpha1","kind":"AnkkaService","metadata":{"name":"x"},"spec":{"service":{}}}"#;
+        let refused = cluster.run("kubectl", &["create", "--dry-run=server", "-n", "default", "-f", "-"], bad).await?;
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        Ok(if said.contains("service image must not be empty") { Ok(()) } else { Err(said) })
+    })
+    .await
+}
+
+/// A service that broke no rule when it was stored and breaks one now goes on, as long as its descriptor stays as it is.
+async fn older_rules(cluster: &Cluster) -> Result<()> {
+    let namespace = cluster.project("badinput").await?;
+    cluster.remove(&namespace, "old").await?;
+    let old = json!({ "apiVersion": "ankka.dev/v1alpha1", "kind": "AnkkaService", "metadata": { "name": "old", "namespace": namespace },
+        "spec": { "service": descriptor("old", json!({ "port": 0 }))["service"] } });
+    without_admission(cluster, async {
+        cluster.ok("kubectl", &["create", "-f", "-"], &old.to_string()).await.map(drop)
+    })
+    .await?;
+    let service = cluster.lifecycle(&namespace, "old", "Failed", Duration::from_secs(20)).await?;
+    let detail = service.status.and_then(|status| status.detail).unwrap_or_default();
+    ensure!(detail == "service port 0 is outside the range 1-65535", "{detail}");
+    let patch = async |change: &str| {
+        cluster.run("kubectl", &["patch", "ankkaservice/old", "-n", &namespace, "--type=merge", "-p", change], "").await
+    };
+    ensure!(patch(r#"{"metadata":{"labels":{"team":"x"}}}"#).await?.status.success(), "it cannot be labelled");
+    ensure!(patch(r#"{"spec":{"paused":true}}"#).await?.status.success(), "it cannot be paused");
+    cluster.lifecycle(&namespace, "old", "Paused", Duration::from_secs(20)).await?;
+    let changed = patch(r#"{"spec":{"service":{"image":"docker.io/local/cart:2"}}}"#).await?;
+    let said = String::from_utf8_lossy(&changed.stderr).into_owned();
+    ensure!(said.contains("service port 0 is outside the range 1-65535"), "its fault was admitted again: {said}");
+    cluster.ok("kubectl", &["delete", "ankkaservice/old", "-n", &namespace, "--timeout=30s"], "").await.map(drop)
 }
 
 /// An object as it is stored, fit to be put back.
@@ -36,32 +86,19 @@ async fn saved(cluster: &Cluster, object: &str) -> Result<String> {
 async fn unreadable(cluster: &Cluster) -> Result<()> {
     let namespace = cluster.project("badinput").await?;
     let definition = saved(cluster, DEFINITION).await?;
-    let hooks = [saved(cluster, HOOKS[0]).await?, saved(cluster, HOOKS[1]).await?];
-    let outcome = stored_by_hand(cluster, &namespace).await;
-    cluster.run("kubectl", &["delete", "ankkaservice/unreadable", "-n", &namespace, "--ignore-not-found"], "").await?;
-    cluster.ok("kubectl", &["replace", "-f", "-"], &definition).await?;
-    for hook in hooks {
-        cluster.ok("kubectl", &["create", "-f", "-"], &hook).await?;
-    }
-    outcome?;
-    eventually("admission to be back", Duration::from_secs(20), async || {
-        let refused = cluster
-            .run(
-                "ankka",
-                &["services", "apply", "-f", "-", "-p", "badinput", "--dry-run"],
-                r#"{"name":"x","service":{"image":"a:1"}}"#,
-            )
+    without_admission(cluster, async {
+        let outcome = stored_by_hand(cluster, &namespace).await;
+        cluster
+            .ok("kubectl", &["delete", "ankkaservice/unreadable", "-n", &namespace, "--ignore-not-found"], "")
             .await?;
-        Ok(if refused.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&refused.stderr).into_owned()) })
+        cluster.ok("kubectl", &["replace", "-f", "-"], &definition).await?;
+        outcome
     })
     .await
 }
 
-/// Stores a service of the wrong types with the schema opened and the webhook out of the way.
+/// Stores a service of the wrong types with the schema opened.
 async fn stored_by_hand(cluster: &Cluster, namespace: &str) -> Result<()> {
-    for hook in HOOKS {
-        cluster.ok("kubectl", &["delete", hook], "").await?;
-    }
     let open = json!([{ "op": "replace", "path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec",
         "value": { "type": "object", "x-kubernetes-preserve-unknown-fields": true } }]);
     cluster.ok("kubectl", &["patch", DEFINITION, "--type=json", "-p", &open.to_string()], "").await?;
