@@ -41,6 +41,8 @@ pub struct NamespaceSeen {
     pub labels: BTreeMap<String, String>,
     /// Value of `ankka.dev/adopt`: the project that may take it over.
     pub adopt: Option<String>,
+    /// We have written labels of it: it was given to a project once, whatever its labels say now.
+    pub given: bool,
     /// It is being deleted.
     pub terminating: bool,
 }
@@ -52,6 +54,7 @@ impl NamespaceSeen {
             uid: meta.uid.clone().unwrap_or_default(),
             labels: meta.labels.clone().unwrap_or_default(),
             adopt: meta.annotations.as_ref().and_then(|annotations| annotations.get(labels::ADOPT)).cloned(),
+            given: meta.managed_fields.iter().flatten().any(|entry| entry.manager.as_deref() == Some(labels::MANAGER)),
             terminating: meta.deletion_timestamp.is_some(),
         }
     }
@@ -158,7 +161,7 @@ fn judge(facts: &Facts<'_>) -> Result<Vec<Action>, Obstacle> {
                 passing: true,
             });
         }
-        Some(seen) if !seen.is_of(id) && seen.adopt.as_deref() != Some(id) => {
+        Some(seen) if !seen.is_of(id) && !seen.given && seen.adopt.as_deref() != Some(id) => {
             return Err(Obstacle {
                 reason: "NamespaceTaken",
                 detail: format!(

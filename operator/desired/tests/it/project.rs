@@ -96,6 +96,15 @@ fn a_namespace_of_somebody_else_is_refused_until_it_says_otherwise() {
 }
 
 #[test]
+fn a_namespace_of_ours_that_lost_its_labels_gets_them_back() {
+    let record = json!([{ "manager": "ankka-operator", "operation": "Update", "fieldsType": "FieldsV1",
+        "fieldsV1": { "f:metadata": { "f:labels": { "f:kubernetes.io/metadata.name": {} } } } }]);
+    let bare = json!({ "metadata": { "name": "ankka-shop", "uid": "u", "managedFields": record } });
+    let decision = judged("shop", Some(&NamespaceSeen::of(&meta(&bare))), None);
+    assert!(matches!(decision.actions.as_slice(), [Action::Update { uid, .. }, Action::Create(_)] if uid == "u"));
+}
+
+#[test]
 fn nothing_is_made_in_a_namespace_that_is_being_deleted() {
     let (namespace, _) = made();
     let decision = judged("shop", Some(&NamespaceSeen { terminating: true, ..namespace }), None);
