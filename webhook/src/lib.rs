@@ -11,6 +11,7 @@ pub mod history;
 pub mod metrics;
 pub mod projects;
 pub mod review;
+pub mod room;
 mod run;
 pub mod server;
 pub mod services;

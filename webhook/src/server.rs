@@ -8,6 +8,7 @@ use axum::{
     body::Bytes,
     extract::{DefaultBodyLimit, State},
     http::{StatusCode, header::CONTENT_TYPE},
+    middleware,
     response::{IntoResponse, Response},
     routing::{get, post},
 };
@@ -20,6 +21,7 @@ use crate::{
     metrics::Metrics,
     projects,
     review::{self, NotAReview, Request, Verdict},
+    room::{Room, take_turns},
     services,
     settings::Settings,
 };
@@ -54,7 +56,10 @@ pub fn admission(app: App) -> Router {
     if app.settings.benchmark {
         router = router.route("/allow", post(allow));
     }
-    router.layer(DefaultBodyLimit::max(LARGEST_BODY)).with_state(app)
+    router
+        .layer(DefaultBodyLimit::max(LARGEST_BODY))
+        .layer(middleware::from_fn_with_state(Room::default(), take_turns))
+        .with_state(app)
 }
 
 /// What the kubelet and Prometheus call.

@@ -267,7 +267,7 @@ fn any_json() -> impl Strategy<Value = Value> {
 const PATHS: [&str; 3] = ["/validate/services", "/validate/projects", "/mutate/services"];
 
 fn block<T>(future: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
+    tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(future)
 }
 
 proptest! {
