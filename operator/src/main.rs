@@ -2,7 +2,10 @@
 
 use std::process::ExitCode;
 
-use ankka_operator::{run::run, settings::Settings};
+use ankka_operator::{
+    run::run,
+    settings::{LOG, Refusal, Settings, log_filter},
+};
 use anyhow::Context;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -16,8 +19,11 @@ async fn main() -> ExitCode {
     if rustls::crypto::aws_lc_rs::default_provider().install_default().is_err() {
         return ExitCode::FAILURE;
     }
-    log();
-    match operate().await {
+    let ended = match log() {
+        Ok(()) => operate().await,
+        Err(refused) => Err(refused.into()),
+    };
+    match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             tracing::error!(error = format!("{error:#}"), "the operator ends");
@@ -56,11 +62,15 @@ fn cancel_on_signal(stop: CancellationToken) -> anyhow::Result<impl Future<Outpu
     })
 }
 
-/// One JSON object a line on standard output. `ANKKA_LOG`, or else `RUST_LOG`, says what is logged.
-fn log() {
-    let set = std::env::var("ANKKA_LOG").or_else(|_| std::env::var("RUST_LOG")).unwrap_or_default();
-    let filter = EnvFilter::builder().parse_lossy(if set.is_empty() { "info,kube=warn,hyper=warn" } else { &set });
+/// One JSON object a line on standard output. `ANKKA_LOG`, or else `RUST_LOG`, says what is logged; where they say what
+/// cannot be, that is logged, too.
+fn log() -> Result<(), Refusal> {
+    let (filter, refused) = match log_filter(|name| std::env::var(name).ok()) {
+        Ok(filter) => (filter, Ok(())),
+        Err(refused) => (EnvFilter::new(LOG), Err(refused)),
+    };
     tracing_subscriber::fmt().json().flatten_event(true).with_env_filter(filter).init();
+    refused
 }
 
 #[expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line that is answered at once")]

@@ -4,6 +4,8 @@ use std::{net::SocketAddr, ops::RangeInclusive, str::FromStr, time::Duration};
 
 use ankka_crds::{Installation, Store, compat::Platform, names};
 
+use tracing_subscriber::EnvFilter;
+
 use crate::queue::Timing;
 
 /// Everything that is set from outside.
@@ -75,6 +77,21 @@ impl Settings {
         };
         if reader.refused.is_empty() { Ok(settings) } else { Err(reader.refused) }
     }
+}
+
+/// What is logged unless `ANKKA_LOG`, or else `RUST_LOG`, says otherwise.
+pub const LOG: &str = "info,kube=warn,hyper=warn";
+
+/// What is logged, as `variable` answers, or the refusal of a value that cannot be.
+pub fn log_filter(variable: impl Fn(&str) -> Option<String>) -> Result<EnvFilter, Refusal> {
+    let set = |name: &'static str| Some((name, variable(name).filter(|value| !value.is_empty())?));
+    let Some((variable, value)) = set("ANKKA_LOG").or_else(|| set("RUST_LOG")) else {
+        return Ok(EnvFilter::new(LOG));
+    };
+    EnvFilter::try_new(&value).map_err(|_| {
+        let allowed = "a level (error, warn, info, debug, trace), or target=level pairs separated by commas".to_owned();
+        Refusal { variable, value, allowed }
+    })
 }
 
 struct Reader<F> {
@@ -176,6 +193,22 @@ mod tests {
         assert_eq!(settings.desired.installation.store, Some(Store::Garage));
         assert_eq!(settings.concurrency, 4);
         assert_eq!(settings.desired.sidecar_image, None);
+    }
+
+    #[test]
+    fn what_is_logged_can_be_said_and_is_not_guessed() {
+        let filter = |set: &[(&str, &str)]| {
+            log_filter(|name| set.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned()))
+                .map(|filter| filter.to_string())
+                .map_err(|refused| refused.to_string())
+        };
+        assert_eq!(filter(&[("ANKKA_LOG", "debug"), ("RUST_LOG", "trace")]).as_deref(), Ok("debug"));
+        assert_eq!(filter(&[("ANKKA_LOG", ""), ("RUST_LOG", "trace")]).as_deref(), Ok("trace"));
+        assert_eq!(
+            filter(&[("ANKKA_LOG", "ankka_operator=loud")]),
+            Err("ANKKA_LOG is 'ankka_operator=loud'; it must be a level (error, warn, info, debug, trace), or target=level pairs separated by commas".to_owned())
+        );
+        assert!(filter(&[]).is_ok_and(|filter| filter.contains("info")));
     }
 
     #[test]
