@@ -13,7 +13,7 @@ use kube::{Client, Config};
 use tower::retry::RetryLayer;
 use tower::{BoxError, ServiceBuilder};
 
-use super::Cluster;
+use super::{Cluster, explain::innermost};
 use crate::args::Global;
 use crate::error::Error;
 
@@ -111,6 +111,9 @@ fn read(path: &Path, may_be_absent: bool) -> Result<Option<Kubeconfig>, Error> {
     match Kubeconfig::read_from(path) {
         Ok(kubeconfig) => Ok(Some(kubeconfig)),
         Err(KubeconfigError::ReadConfig(cause, _)) if may_be_absent && cause.kind() == ErrorKind::NotFound => Ok(None),
-        Err(cause) => Err(Error::new(format!("failed to read the kubeconfig '{}': {cause}", path.display()))),
+        Err(cause) => {
+            let why = innermost(&cause);
+            Err(Error::new(format!("failed to read the kubeconfig '{}': {why}", path.display())))
+        }
     }
 }

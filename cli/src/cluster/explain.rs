@@ -69,7 +69,7 @@ impl Cluster {
 }
 
 /// The last cause of a chain: the others repeat it with less.
-fn innermost(error: &dyn std::error::Error) -> String {
+pub(crate) fn innermost(error: &dyn std::error::Error) -> String {
     let mut last = error;
     while let Some(source) = last.source() {
         last = source;

@@ -101,6 +101,8 @@ async fn platform(global: &Global) -> Result<Platform, String> {
     let definition = match definitions.get_metadata_opt(DEFINITION).await {
         Ok(Some(definition)) => definition,
         Ok(None) => return Err("the ankka chart is not installed in this cluster".to_owned()),
+        Err(kube::Error::Api(status)) if status.code == 401 => return Err("the cluster rejected the login".to_owned()),
+        Err(kube::Error::Api(status)) => return Err(status.message),
         Err(cause) => return Err(cluster.unreachable(&cause).message),
     };
     let noted = |key| definition.annotations().get(key).cloned();

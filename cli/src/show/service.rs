@@ -73,7 +73,13 @@ impl ServiceView {
             image_digest: status.image_digest,
             database: status.database.map(|database| database.phase),
             object_storage: status.object_storage.map(|storage| storage.phase),
-            detail: if confirmed { status.detail } else { unconfirmed() },
+            detail: if service.metadata.deletion_timestamp.is_some() {
+                Some("it is being deleted".to_owned())
+            } else if confirmed {
+                status.detail
+            } else {
+                unconfirmed()
+            },
         }
     }
 

@@ -32,6 +32,9 @@ pub(crate) enum Verdict {
 
 /// Judges a rollout by what the platform says and what the instances say.
 pub(crate) fn judge(target: Target, service: &AnkkaService, instances: &[Instance]) -> Verdict {
+    if service.metadata.deletion_timestamp.is_some() {
+        return Verdict::Hopeless("it is being deleted".to_owned());
+    }
     let status = service.status.clone().unwrap_or_default();
     let confirmed = status.observed_generation.is_some_and(|observed| observed >= target.generation);
     if confirmed {
@@ -62,6 +65,23 @@ pub(crate) fn report(target: Target, service: &AnkkaService) -> String {
     status
         .detail
         .unwrap_or_else(|| format!("{} of {} instances are ready", status.ready_instances, status.desired_instances))
+}
+
+/// What to do about a service that cannot become ready as it is; none when it was deleted.
+pub(crate) fn advice(service: Option<&AnkkaService>) -> &'static str {
+    let Some(service) = service.filter(|service| service.metadata.deletion_timestamp.is_none()) else {
+        return "apply it again once it is gone";
+    };
+    let conditions = service.status.iter().flat_map(|status| &status.conditions);
+    match conditions.filter(|condition| condition.type_ == "Stalled").map(|condition| &*condition.reason).next() {
+        Some("NameTaken") => {
+            "remove what has that name, and the service goes on by itself; or give the service another name"
+        }
+        Some("NoProject" | "NoObjectStore" | "NoSidecarImage") => {
+            "once that is put right, the service goes on by itself"
+        }
+        _ => "instances that were ready go on serving; correct the descriptor and apply it again",
+    }
 }
 
 fn first_trouble(instances: &[&Instance]) -> Option<String> {

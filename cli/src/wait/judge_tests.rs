@@ -149,3 +149,20 @@ fn instances_of_an_older_generation_say_nothing_about_this_one() {
     let verdict = judge(same, &service(GENERATION, "UpdateInProgress", None, None), &[old]);
     assert!(matches!(verdict, Verdict::Hopeless(_)), "{verdict:?}");
 }
+
+#[test]
+fn the_advice_is_about_what_stands_in_the_way() {
+    let mut service = service(GENERATION, "Failed", Some("why"), None);
+    assert!(advice(Some(&service)).contains("correct the descriptor"));
+    for (reason, words) in [("NameTaken", "remove what has that name"), ("NoProject", "goes on by itself")] {
+        service.status.as_mut().expect("has one").conditions[0].reason = reason.to_owned();
+        assert!(advice(Some(&service)).contains(words), "{reason}");
+    }
+    let mut going = serde_json::to_value(&service).expect("is JSON");
+    going["metadata"]["deletionTimestamp"] = json!("2026-11-30T12:00:02Z");
+    let going: AnkkaService = serde_json::from_value(going).expect("is a service");
+    assert_eq!(judge(target(), &going, &[]), Verdict::Hopeless("it is being deleted".to_owned()));
+    for gone in [Some(&going), None] {
+        assert_eq!(advice(gone), "apply it again once it is gone");
+    }
+}

@@ -16,7 +16,7 @@ use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, ResourceExt};
 
 use instance::Instance;
-use judge::{Target, Verdict, current, judge, report};
+use judge::{Target, Verdict, advice, current, judge, report};
 use progress::Progress;
 
 use crate::cluster::{Applied, Change, Cluster};
@@ -208,13 +208,7 @@ impl Rollout<'_> {
             Some(Verdict::Hopeless(why)) => {
                 self.print_last_words();
                 let error = Error::new(format!("service '{}' cannot become ready: {why}", self.name));
-                (
-                    Exit::Failure,
-                    Some(
-                        error
-                            .hint("instances that were ready go on serving; correct the descriptor and apply it again"),
-                    ),
-                )
+                (Exit::Failure, Some(error.hint(advice(self.service.as_ref()))))
             }
         };
         Ended { service: self.service, exit, error }

@@ -56,6 +56,16 @@ fn the_result_can_be_read_by_programs() {
 }
 
 #[test]
+fn what_is_applied_to_a_service_that_is_being_deleted_is_not_said_to_be_done() {
+    let mut going = service("cart", 2, &status(1, "Ready", 1, 1));
+    going["metadata"]["deletionTimestamp"] = json!("2026-11-30T12:00:00Z");
+    let ran = apply(&answering(Reply::ok(going)), &["--wait=30s"]);
+    assert_eq!((ran.status, ran.stdout.as_str()), (1, ""));
+    assert!(ran.stderr.contains("error: service 'cart' is being deleted"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("hint: apply it again once it is gone"), "{}", ran.stderr);
+}
+
+#[test]
 fn a_dry_run_asks_the_server() {
     let fake = answering(Reply::ok(service("cart", 1, &Value::Null)));
     let ran = apply(&fake, &["--dry-run"]);

@@ -78,6 +78,7 @@ fn without_a_cluster_it_says_how_to_name_one() {
     );
     let ran = home.run(&[&LIST[..], &["--kubeconfig", "absent"]].concat());
     assert!(ran.stderr.starts_with("error: failed to read the kubeconfig 'absent': "), "{}", ran.stderr);
+    assert_eq!(ran.stderr.matches("absent").count(), 1, "said once: {}", ran.stderr);
 }
 
 #[test]

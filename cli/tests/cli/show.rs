@@ -56,6 +56,14 @@ fn a_list_is_a_table_with_the_documented_columns() {
 }
 
 #[test]
+fn a_service_that_is_being_deleted_says_so() {
+    let mut going = service("cart", 2, &status(1, "Ready", 1, 1));
+    going["metadata"]["deletionTimestamp"] = json!("2026-11-30T12:00:00Z");
+    let ran = Home::new().run_with(&holding(vec![going]), &["services", "get", "cart"]);
+    assert!(ran.stdout.contains("detail      it is being deleted\n"), "{}", ran.stdout);
+}
+
+#[test]
 fn one_request_is_enough() {
     let (home, fake) = (Home::new(), holding(some()));
     home.run_with(&fake, &["services", "get", "cart"]);

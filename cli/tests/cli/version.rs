@@ -64,6 +64,20 @@ fn without_a_cluster_its_own_version_is_shown() {
 }
 
 #[test]
+fn a_cluster_that_answers_is_not_said_to_be_out_of_reach() {
+    let home = Home::new();
+    let refusals = [
+        (401, "Unauthorized", "Unauthorized", "the cluster rejected the login"),
+        (403, "Forbidden", "no role", "no role"),
+    ];
+    for (code, reason, message, said) in refusals {
+        let fake = Fake::start(move |_| Reply::status(code, reason, message, &json!({})));
+        let ran = home.run_with(&fake, &["version"]);
+        assert_eq!(ran.stderr, format!("note: the platform's version is not known: {said}\n"));
+    }
+}
+
+#[test]
 fn a_cluster_without_the_platform_is_said_to_be_one() {
     let home = Home::new();
     let fake =

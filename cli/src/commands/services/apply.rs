@@ -59,6 +59,14 @@ pub(crate) async fn apply(args: ApplyArgs, global: &Global) -> Outcome {
         Ok(applied) => applied,
         Err(error) => return denied(&args.file, &text, error, args.output.json()),
     };
+    if applied.service.metadata.deletion_timestamp.is_some() {
+        let advice = format!(
+            "apply it again once it is gone; what holds it: kubectl get ankkaservice {} -n {} -o jsonpath={{.metadata.finalizers}}",
+            descriptor.name, project.namespace
+        );
+        let why = format!("service '{}' is being deleted, so nothing comes of what was applied", descriptor.name);
+        return Err(Error::new(why).hint(advice));
+    }
     let format = args.output.output;
     if args.dry_run {
         print(format, &applied, &project.id, "validated (server dry run)")?;
