@@ -187,9 +187,10 @@ async fn no_webhook(cluster: &Cluster) -> Result<()> {
     })
     .await?;
     let outcome = async {
-        cluster
-            .ok("kubectl", &["create", "secret", "generic", "others", "-n", &namespace, "--from-literal=a=b"], "")
-            .await?;
+        let secret = ["secret", "others", "-n", &namespace];
+        cluster.ok("kubectl", &[&["delete", "--ignore-not-found"], secret.as_slice()].concat(), "").await?;
+        let create = ["create", "secret", "generic", "others", "-n", &namespace, "--from-literal=a=b"];
+        cluster.ok("kubectl", &create, "").await?;
         cluster.ok("kubectl", &["label", "ankkaservice/old", "team=x", "-n", &namespace], "").await?;
         let refused = cluster
             .run(
