@@ -63,8 +63,19 @@ impl Error {
         let Self::Api { cause, .. } = self else { return None };
         let kube::Error::Api(status) = &**cause else { return None };
         let refused = matches!(status.code, 400 | 403 | 413 | 422) && !is_namespace_terminating(status);
-        refused.then(|| format!("{self}; it is tried again"))
+        let next = if cannot_be_changed(status) {
+            "nobody can change it back: delete it, and it is made anew"
+        } else {
+            "it is tried again"
+        };
+        refused.then(|| format!("{self}; {next}"))
     }
+}
+
+/// Whether somebody has made of a ConfigMap or RoleBinding what Kubernetes lets nobody change any more.
+fn cannot_be_changed(status: &Status) -> bool {
+    let mut causes = status.details.iter().flat_map(|details| &details.causes);
+    status.code == 422 && causes.any(|cause| matches!(cause.field.as_str(), "immutable" | "data" | "roleRef"))
 }
 
 fn is_namespace_terminating(status: &Status) -> bool {
@@ -111,6 +122,19 @@ mod tests {
         let error = refused(serde_json::json!({"code": 422, "message": "\"secret\"", "details": {"causes": causes}}));
         let text = error.refusal().expect("a refusal");
         assert!(text.contains("spec.a (FieldValueInvalid)") && !text.contains("secret"), "{text}");
+    }
+
+    #[test]
+    fn what_nobody_can_change_back_is_to_be_deleted() {
+        let causes = serde_json::json!([{"field": "immutable", "reason": "FieldValueForbidden", "message": "m"}]);
+        let error = refused(serde_json::json!({"code": 422, "message": "m", "details": {"causes": causes}}));
+        let text = error.refusal().expect("a refusal");
+        assert!(
+            text.ends_with(
+                "immutable (FieldValueForbidden); nobody can change it back: delete it, and it is made anew"
+            ),
+            "{text}"
+        );
     }
 
     #[test]

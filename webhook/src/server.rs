@@ -29,6 +29,12 @@ use crate::{
 /// A review holds the old and the new object, each of which etcd takes up to about 1.5 MiB of, plus their managed fields.
 pub const LARGEST_BODY: usize = 7 * 1024 * 1024;
 
+/// How many refused fields of one request are logged; the answer names all.
+const LOGGED: usize = 20;
+
+/// How many bytes of one field's path are logged: it may hold a map's key of any length.
+const LOGGED_LENGTH: usize = 200;
+
 /// What every endpoint needs.
 #[derive(Clone, Debug)]
 pub struct App {
@@ -112,13 +118,19 @@ where
     let name = metadata.and_then(|metadata| metadata.name.as_deref()).unwrap_or_default();
     if let Verdict::Deny(problems) = &verdict {
         // Fields only: what a user wrote in them may be a secret.
-        let fields: Vec<_> = problems.iter().map(|problem| problem.path.as_str()).collect();
+        let fields = logged(problems.iter().map(|problem| problem.path.as_str()));
         let namespace = metadata.and_then(|metadata| metadata.namespace.as_deref()).unwrap_or_default();
-        tracing::info!(endpoint, uid = request.uid, namespace, name, fields = fields.join(" "), "denied");
+        tracing::info!(endpoint, uid = request.uid, namespace, name, problems = problems.len(), fields, "denied");
     }
     let answer = review::answer(&request.uid, kind, name, &verdict);
     app.metrics.reviewed(endpoint, Some(&verdict), began.elapsed().as_secs_f64());
     json(answer)
+}
+
+/// Fields as they are logged: the first few, none longer than a line bears.
+fn logged<'a>(paths: impl Iterator<Item = &'a str>) -> String {
+    let short = |path: &'a str| &path[..path.floor_char_boundary(LOGGED_LENGTH)];
+    paths.take(LOGGED).map(short).collect::<Vec<_>>().join(" ")
 }
 
 /// Admits everything: what serving a review costs at least. Only served for benchmarks.
@@ -161,5 +173,20 @@ async fn metrics(State(app): State<App>) -> Response {
         Err(error) => {
             (StatusCode::INTERNAL_SERVER_ERROR, format!("failed to write the metrics: {error}\n")).into_response()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_with_thousands_of_problems_takes_one_short_line() {
+        let paths: Vec<_> =
+            (0..10_000).map(|number| format!("spec.service.labels[\"{number}{}\"]", "é".repeat(5000))).collect();
+        let line = logged(paths.iter().map(String::as_str));
+        assert!(line.len() <= LOGGED * (LOGGED_LENGTH + 1), "{}", line.len());
+        assert!(line.starts_with("spec.service.labels[\"0é"), "{line}");
+        assert_eq!(logged(["a", "b"].into_iter()), "a b");
     }
 }
