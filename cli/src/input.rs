@@ -2,11 +2,17 @@
 
 use std::convert::Infallible;
 use std::fmt;
-use std::io::Read;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use ankka_crds::descriptor::SIZE_LIMIT;
+
 use crate::error::Error;
+
+/// How much is read, in bytes: enough to say of a file that is somewhat too large how large it is.
+const READ: usize = 16 * SIZE_LIMIT;
 
 /// Where a descriptor is read from.
 #[derive(Clone, Debug)]
@@ -35,21 +41,31 @@ impl fmt::Display for Input {
 }
 
 impl Input {
-    /// Reads all of it.
+    /// Reads all of it, unless it is far larger than any descriptor.
     pub(crate) fn read(&self) -> Result<Vec<u8>, Error> {
-        match self {
-            Self::Stdin => {
-                let mut text = Vec::new();
-                std::io::stdin().lock().read_to_end(&mut text).map(|_| text)
-            }
-            Self::File(path) => std::fs::read(path),
+        let read = match self {
+            Self::Stdin => up_to(READ, std::io::stdin().lock()),
+            Self::File(path) => File::open(path).and_then(|file| up_to(READ, file)),
+        };
+        let text = read.map_err(|cause| Error::new(format!("failed to read '{self}': {}", reason(&cause))))?;
+        if text.len() > READ {
+            return Err(Error::new(format!(
+                "failed to read '{self}': it goes on after {READ} bytes, and a descriptor has at most {SIZE_LIMIT}"
+            )));
         }
-        .map_err(|cause| Error::new(format!("failed to read '{self}': {}", reason(&cause))))
+        Ok(text)
     }
 }
 
+/// Reads no more than one byte beyond `most`: a device or a pipe may never end.
+fn up_to(most: usize, source: impl Read) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    source.take(most as u64 + 1).read_to_end(&mut text)?;
+    Ok(text)
+}
+
 /// The reason without the number the system gives it.
-pub(crate) fn reason(cause: &std::io::Error) -> String {
+pub(crate) fn reason(cause: &io::Error) -> String {
     let text = cause.to_string();
     let plain = text.split(" (os error").next().unwrap_or(&text);
     plain
@@ -57,4 +73,15 @@ pub(crate) fn reason(cause: &std::io::Error) -> String {
         .next()
         .map(|first| first.to_lowercase().collect::<String>() + &plain[first.len_utf8()..])
         .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_never_ends_is_not_read_to_the_end() {
+        assert_eq!(up_to(10, io::repeat(b'x')).expect("it can be read").len(), 11);
+        assert_eq!(up_to(10, &b"0123456789"[..]).expect("it can be read"), b"0123456789");
+    }
 }

@@ -57,6 +57,15 @@ fn standard_input_is_read_for_a_dash() {
 }
 
 #[test]
+fn what_is_far_too_large_is_not_read_to_the_end() {
+    let ran = validate(vec![b' '; 17 << 20], &[]);
+    assert_eq!(ran.status, 1);
+    let said =
+        "error: failed to read 'service.json': it goes on after 16777216 bytes, and a descriptor has at most 1048576\n";
+    assert_eq!(ran.stderr, said);
+}
+
+#[test]
 fn what_cannot_be_read_is_named() {
     let home = Home::new();
     assert_snapshot!(home.run(&["services", "validate", "-f", "nothing.json"]).transcript(), @r"
