@@ -4,6 +4,8 @@
 //! and what this request changes: so it is complete while controllers are down and when changes coalesce, and nobody can
 //! forge it. A dry run goes the same way; nothing of it is stored.
 
+use std::collections::BTreeMap;
+
 use ankka_crds::{AnkkaServiceSpec, labels::CHANGES};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -11,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::{
     digest,
-    review::{Metadata, Operation, Request, Verdict},
+    review::{Operation, Request, Verdict},
     services,
 };
 
@@ -64,33 +66,37 @@ pub fn keep(request: &Request<AnkkaServiceSpec>, now: Timestamp) -> Verdict {
     let Some(new) = &request.object else {
         return Verdict::admit();
     };
-    let stored = request.old.as_ref().and_then(|old| stored(&old.metadata));
+    let annotations = new.metadata.annotations();
+    let old_annotations = request.old.as_ref().and_then(|old| old.metadata.annotations());
+    let stored = stored(old_annotations.as_ref());
     let wanted = match (request.operation, &new.spec) {
-        (Operation::Create | Operation::Update, Ok(spec)) if request.sub_resource.is_empty() && !request.same_spec => {
-            extended(request, spec, stored, now)
+        (Operation::Create | Operation::Update, Ok(spec)) if request.sub_resource.is_empty() => {
+            extended(request, spec, annotations.as_ref(), stored, now)
         }
         (Operation::Create | Operation::Update, _) => stored.map(str::to_owned),
         (Operation::Other, _) => return Verdict::admit(),
     };
-    Verdict::Admit { warnings: Vec::new(), patch: patch(&new.metadata, wanted.as_deref()) }
+    Verdict::Admit { warnings: Vec::new(), patch: patch(annotations.as_ref(), wanted.as_deref()) }
 }
 
-fn stored(metadata: &Metadata) -> Option<&str> {
-    metadata.annotations.as_ref()?.get(CHANGES).map(String::as_str)
+type Annotations = BTreeMap<String, String>;
+
+fn stored(annotations: Option<&Annotations>) -> Option<&str> {
+    annotations?.get(CHANGES).map(String::as_str)
 }
 
 /// The stored history with this request's changes before it; none when there is nothing, or no room for any.
 fn extended(
     request: &Request<AnkkaServiceSpec>,
     spec: &AnkkaServiceSpec,
+    annotations: Option<&Annotations>,
     stored: Option<&str>,
     now: Timestamp,
 ) -> Option<String> {
     let old = request.old.as_ref();
-    let old_spec = old.and_then(|old| old.spec.as_ref().ok());
     let kinds = match old {
         None => of_creation(spec),
-        Some(_) => of_update(old_spec.unwrap_or(&AnkkaServiceSpec::default()), spec),
+        Some(old) => of_update(&old.spec().unwrap_or_default(), spec),
     };
     if kinds.is_empty() {
         return stored.map(str::to_owned);
@@ -107,7 +113,7 @@ fn extended(
     // What cannot be read was not written here, and is not history.
     let earlier: Vec<Change> = stored.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
     let changes: Vec<Change> = kinds.into_iter().map(change).chain(earlier).take(KEPT).collect();
-    fitting(changes, room(metadata))
+    fitting(changes, room(annotations))
 }
 
 /// Kinds of change of a new service. Counters it starts with ask for nothing.
@@ -139,10 +145,9 @@ fn cut(text: &str) -> String {
 }
 
 /// Bytes the other annotations leave: a long one of the author's must not make the request fail because of ours.
-fn room(metadata: &Metadata) -> usize {
-    let others: usize = metadata
-        .annotations
-        .iter()
+fn room(annotations: Option<&Annotations>) -> usize {
+    let others: usize = annotations
+        .into_iter()
         .flatten()
         .filter(|(key, _)| *key != CHANGES)
         .map(|(key, value)| key.len() + value.len())
@@ -169,14 +174,12 @@ fn fitting(changes: Vec<Change>, room: usize) -> Option<String> {
 }
 
 /// The operation that turns the request's annotation into the wanted one, if one is needed.
-fn patch(metadata: &Metadata, wanted: Option<&str>) -> Option<Value> {
+fn patch(annotations: Option<&Annotations>, wanted: Option<&str>) -> Option<Value> {
     const PATH: &str = "/metadata/annotations/ankka.dev~1changes";
-    match (stored(metadata), wanted) {
+    match (stored(annotations), wanted) {
         (said, wanted) if said == wanted => None,
         (Some(_), None) => Some(json!([{"op": "remove", "path": PATH}])),
-        (_, Some(wanted)) if metadata.annotations.is_some() => {
-            Some(json!([{"op": "add", "path": PATH, "value": wanted}]))
-        }
+        (_, Some(wanted)) if annotations.is_some() => Some(json!([{"op": "add", "path": PATH, "value": wanted}])),
         (_, wanted) => Some(json!([{"op": "add", "path": "/metadata/annotations", "value": {CHANGES: wanted}}])),
     }
 }

@@ -9,14 +9,14 @@ use ankka_crds::{
 
 use crate::{
     review::{Operation, Request, Verdict},
-    services::changed,
+    services::judged,
 };
 
 /// Judges one request. `prefix` is the prefix of project namespaces, `own_namespace` the release's own namespace.
 ///
 /// The id is judged on create only: it never changes, and a project stored under older rules stays usable.
 pub fn judge(request: &Request<AnkkaProjectSpec>, prefix: &str, own_namespace: &str) -> Verdict {
-    let Some(new) = changed(request) else {
+    let Some(new) = judged(request).filter(|_| !request.same_spec()) else {
         return Verdict::admit();
     };
     let mut problems = Vec::new();

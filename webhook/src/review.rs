@@ -2,14 +2,15 @@
 //!
 //! Only the fields that decide something are read. The usual object is decoded in one pass; one that does not decode is
 //! read again as a tree, so that the answer is a denial that says where, not a failed webhook. Such objects come from
-//! resources written while the schema was not checked.
+//! resources written while the schema was not checked. What the verdict rarely rests on, the stored spec and annotations, is
+//! kept as text until somebody asks.
 
 use std::collections::BTreeMap;
 
 use ankka_crds::{Problem, problem};
 use k8s_openapi::ByteString;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use serde_json::Value;
+use serde_json::{Value, value::RawValue};
 
 /// What the API server asks.
 #[derive(Debug)]
@@ -25,9 +26,17 @@ pub struct Request<S> {
     /// The object as it would be stored.
     pub object: Option<Object<S>>,
     /// The object as it is stored.
-    pub old: Option<Object<S>>,
+    pub old: Option<Old>,
+    same_trees: bool,
+}
+
+impl<S: DeserializeOwned + Default + PartialEq> Request<S> {
     /// Whether both objects say the same under `spec`; absent and `null` are the same.
-    pub same_spec: bool,
+    pub fn same_spec(&self) -> bool {
+        let new = self.object.as_ref().and_then(|object| object.spec.as_ref().ok());
+        let same = |new: &S| self.old.as_ref().and_then(Old::spec).is_some_and(|old: S| *new == old);
+        self.same_trees || new.is_some_and(same)
+    }
 }
 
 /// What is done to the object.
@@ -43,8 +52,8 @@ pub enum Operation {
     Other,
 }
 
-/// One version of the object.
-#[derive(Debug, PartialEq)]
+/// The object as it would be stored.
+#[derive(Debug)]
 pub struct Object<S> {
     /// The part of the metadata that decides something.
     pub metadata: Metadata,
@@ -52,8 +61,30 @@ pub struct Object<S> {
     pub spec: Result<S, Problem>,
 }
 
+/// The object as it is stored.
+#[derive(Debug)]
+pub struct Old {
+    /// The part of the metadata that decides something.
+    pub metadata: Metadata,
+    spec: Option<Box<RawValue>>,
+}
+
+impl Old {
+    /// The spec, or those fields of it that `S` has; none when they cannot be read.
+    pub fn spec<S: DeserializeOwned + Default>(&self) -> Option<S> {
+        let Some(text) = self.spec.as_deref().map(RawValue::get) else {
+            return Some(S::default());
+        };
+        serde_json::from_str(text).ok().or_else(|| {
+            let mut tree = serde_json::from_str(text).ok()?;
+            drop_nulls(&mut tree);
+            serde_json::from_value(tree).ok()
+        })
+    }
+}
+
 /// The part of an object's metadata that decides something.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Metadata {
     /// The object's name.
@@ -64,8 +95,18 @@ pub struct Metadata {
     pub generation: Option<i64>,
     /// Set once the object is being deleted.
     pub deletion_timestamp: Option<String>,
-    /// All annotations.
-    pub annotations: Option<BTreeMap<String, String>>,
+    annotations: Option<Box<RawValue>>,
+}
+
+impl Metadata {
+    /// All annotations; those that are no text are left out.
+    pub fn annotations(&self) -> Option<BTreeMap<String, String>> {
+        let text = self.annotations.as_deref()?.get();
+        serde_json::from_str(text).ok().or_else(|| {
+            let all: serde_json::Map<String, Value> = serde_json::from_str(text).ok()?;
+            Some(all.into_iter().filter_map(|(key, value)| Some((key, value.as_str()?.to_owned()))).collect())
+        })
+    }
 }
 
 /// What the API server is told.
@@ -102,13 +143,13 @@ impl From<serde_json::Error> for NotAReview {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Envelope<O> {
-    request: Option<RawRequest<O>>,
+struct Envelope<O, P> {
+    request: Option<RawRequest<O, P>>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct RawRequest<O> {
+struct RawRequest<O, P> {
     uid: String,
     operation: Operation,
     #[serde(default)]
@@ -119,7 +160,7 @@ struct RawRequest<O> {
     #[serde(default = "none")]
     object: Option<O>,
     #[serde(default = "none")]
-    old_object: Option<O>,
+    old_object: Option<P>,
 }
 
 fn none<O>() -> Option<O> {
@@ -141,49 +182,42 @@ struct Decoded<S> {
 }
 
 /// Reads the body of a request.
-pub fn read<S>(body: &[u8]) -> Result<Request<S>, NotAReview>
-where
-    S: DeserializeOwned + Default + PartialEq,
-{
-    if let Ok(review) = serde_json::from_slice::<Envelope<Decoded<S>>>(body) {
+pub fn read<S: DeserializeOwned + Default>(body: &[u8]) -> Result<Request<S>, NotAReview> {
+    if let Ok(review) = serde_json::from_slice::<Envelope<Decoded<S>, Decoded<Option<Box<RawValue>>>>>(body) {
         let object = |decoded: Decoded<S>| Object { metadata: decoded.metadata, spec: Ok(decoded.spec) };
-        return request(review, object, |one, other| one.spec == other.spec);
+        let old = |decoded: Decoded<_>| Old { metadata: decoded.metadata, spec: decoded.spec };
+        return request(review, object, old, |_, _| false);
     }
-    let mut review: Envelope<Value> = serde_json::from_slice(body)?;
+    let mut review: Envelope<Value, Value> = serde_json::from_slice(body)?;
     if let Some(request) = &mut review.request {
         request.object.iter_mut().chain(&mut request.old_object).for_each(drop_nulls);
     }
-    request(review, object_of_tree, |one, other| one.get("spec") == other.get("spec"))
+    let old = |tree: Value| Old { metadata: metadata_of_tree(&tree), spec: tree.get("spec").and_then(text) };
+    request(review, |tree| object_of_tree(&tree), old, |one, other| one.get("spec") == other.get("spec"))
 }
 
-fn request<O, S>(
-    review: Envelope<O>,
+fn request<O, P, S>(
+    review: Envelope<O, P>,
     object: impl Fn(O) -> Object<S>,
-    same_spec: impl Fn(&O, &O) -> bool,
+    old: impl Fn(P) -> Old,
+    same_trees: impl Fn(&O, &P) -> bool,
 ) -> Result<Request<S>, NotAReview> {
     let request = review.request.ok_or_else(|| NotAReview("it has no `request`".to_owned()))?;
     let both = request.object.as_ref().zip(request.old_object.as_ref());
     Ok(Request {
-        same_spec: both.is_some_and(|(object, old)| same_spec(object, old)),
+        same_trees: both.is_some_and(|(object, old)| same_trees(object, old)),
         uid: request.uid,
         operation: request.operation,
         sub_resource: request.sub_resource.unwrap_or_default(),
         user: request.user_info.and_then(|user| user.username).unwrap_or_default(),
-        object: request.object.map(&object),
-        old: request.old_object.map(&object),
+        object: request.object.map(object),
+        old: request.old_object.map(old),
     })
 }
 
-/// Reads what can be read: metadata of the wrong type is absent, a spec of the wrong type is a problem with its path.
-fn object_of_tree<S: DeserializeOwned + Default>(mut tree: Value) -> Object<S> {
-    let mut take = |field: &str| tree.get_mut(field).map(Value::take);
-    let metadata = take("metadata").unwrap_or_default();
-    let text = |field: &str| metadata.get(field).and_then(Value::as_str).map(str::to_owned);
-    let annotations = metadata
-        .get("annotations")
-        .and_then(Value::as_object)
-        .map(|all| all.iter().filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect());
-    let spec = take("spec").map_or_else(
+/// Reads what can be read; a spec of the wrong type is a problem with its path.
+fn object_of_tree<S: DeserializeOwned + Default>(tree: &Value) -> Object<S> {
+    let spec = tree.get("spec").map_or_else(
         || Ok(S::default()),
         |spec| {
             serde_path_to_error::deserialize(spec).map_err(|error| {
@@ -195,16 +229,24 @@ fn object_of_tree<S: DeserializeOwned + Default>(mut tree: Value) -> Object<S> {
             })
         },
     );
-    Object {
-        metadata: Metadata {
-            name: text("name"),
-            namespace: text("namespace"),
-            generation: metadata.get("generation").and_then(Value::as_i64),
-            deletion_timestamp: text("deletionTimestamp"),
-            annotations,
-        },
-        spec,
+    Object { metadata: metadata_of_tree(tree), spec }
+}
+
+/// Reads what can be read: a field of the wrong type is absent.
+fn metadata_of_tree(tree: &Value) -> Metadata {
+    let field = |name: &str| tree.get("metadata")?.get(name);
+    let word = |name: &str| field(name).and_then(Value::as_str).map(str::to_owned);
+    Metadata {
+        name: word("name"),
+        namespace: word("namespace"),
+        generation: field("generation").and_then(Value::as_i64),
+        deletion_timestamp: word("deletionTimestamp"),
+        annotations: field("annotations").and_then(text),
     }
+}
+
+fn text(tree: &Value) -> Option<Box<RawValue>> {
+    serde_json::value::to_raw_value(tree).ok()
 }
 
 /// The decoder's message without the value it quotes, which may be a secret one.

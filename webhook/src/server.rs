@@ -103,7 +103,7 @@ fn respond<S>(
     judge: impl FnOnce(&Request<S>) -> Verdict,
 ) -> Response
 where
-    S: DeserializeOwned + Default + PartialEq,
+    S: DeserializeOwned + Default,
 {
     let began = Instant::now();
     let request = match review::read::<S>(body) {
@@ -114,7 +114,8 @@ where
         }
     };
     let verdict = judge(&request);
-    let metadata = request.object.as_ref().or(request.old.as_ref()).map(|object| &object.metadata);
+    let (new, old) = (request.object.as_ref(), request.old.as_ref());
+    let metadata = new.map(|new| &new.metadata).or(old.map(|old| &old.metadata));
     let name = metadata.and_then(|metadata| metadata.name.as_deref()).unwrap_or_default();
     if let Verdict::Deny(problems) = &verdict {
         // Fields only: what a user wrote in them may be a secret.
