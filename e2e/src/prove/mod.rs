@@ -45,7 +45,7 @@ fn all() -> Vec<Measure> {
         Measure::new("rotation", |cluster| async move { runs::rotation(&cluster).await }),
         Measure::new("frozen-operator", |cluster| async move { runs::frozen(&cluster).await }),
         Measure::new("thousand", |cluster| async move { scale::thousand(&cluster).await }),
-        Measure::new("ten-thousand", |cluster| async move { scale::ten_thousand(&cluster).await }),
+        Measure::new("memory-with-10000", |cluster| async move { scale::ten_thousand(&cluster).await }),
     ]
 }
 

@@ -68,7 +68,7 @@ impl Cluster {
             projects.create(&PostParams::default(), &AnkkaProject::new(id, AnkkaProjectSpec::default())).await?;
         }
         let namespace = ankka_crds::names::namespace(ankka_crds::names::DEFAULT_PREFIX, id);
-        eventually("the project to be ready", Duration::from_secs(30), async || {
+        eventually("the project to be ready", Duration::from_mins(2), async || {
             let project = projects.get(id).await?;
             let ready = project
                 .status
