@@ -11,7 +11,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("ankka-desired", &["ankka-crds"]),
     ("ankka-operator", &["ankka-crds", "ankka-desired"]),
     ("ankka-webhook", &["ankka-crds"]),
-    ("ankka-cli", &["ankka-crds", "ankka-desired"]),
+    ("ankka-cli", &["ankka-crds"]),
 ];
 
 /// What has no place in a crate without a client, a clock and I/O.
