@@ -62,7 +62,7 @@ struct UpArgs {
     #[arg(long, value_enum, default_value_t = Cluster::Local)]
     cluster: Cluster,
 
-    /// Registry that an existing cluster pulls the images from, e.g. `ghcr.io/you`
+    /// Registry that an existing cluster pulls the images from, e.g. `registry.example.com/you`
     #[arg(long, value_name = "REGISTRY", required_if_eq("cluster", "existing"))]
     registry: Option<String>,
 
