@@ -151,7 +151,8 @@ async fn taken_labels(cluster: &Cluster) -> Result<()> {
             .ok("kubectl", &["label", kind, name, "-n", &namespace, "--overwrite", "ankka.dev/project=other"], "")
             .await?;
     }
-    for (kind, name) in objects {
+    cluster.ok("kubectl", &["label", "namespace", &namespace, "ankka.dev/project-"], "").await?;
+    for (kind, name) in objects.into_iter().chain([("namespace", namespace.as_str())]) {
         eventually(&format!("the label of {kind} {name} to come back"), Duration::from_secs(20), async || {
             let now = label(kind, name).await?;
             Ok(if now == "drift" { Ok(()) } else { Err(now) })
