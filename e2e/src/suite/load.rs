@@ -43,8 +43,10 @@ impl Load {
     /// about 25 requests a second. Waits for the first answer before: a node learns of a service's first endpoint up to a
     /// second after it is ready.
     pub async fn start(address: SocketAddr, kept: usize, fresh: usize) -> Result<Self> {
-        eventually("the service to answer", PATIENCE, async || Ok(Ok(Client::fresh(address).request("/").await?)))
-            .await?;
+        eventually("the service to answer", Duration::from_secs(30), async || {
+            Ok(Ok(Client::fresh(address).request("/").await?))
+        })
+        .await?;
         let stop = Arc::new(AtomicBool::new(false));
         let answered = Arc::new(AtomicU64::new(0));
         let faults = Arc::new(Mutex::new(Vec::new()));

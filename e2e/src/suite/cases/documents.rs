@@ -116,7 +116,7 @@ async fn process(cluster: &Cluster) -> Result<()> {
         .collect();
     ensure!(names == ["sidecar", "service"], "{names:?}");
     let address = cluster.address(&namespace, "cart").await?;
-    eventually("the service to answer through its sidecar", Duration::from_secs(10), async || {
+    eventually("the service to answer through its sidecar", Duration::from_secs(30), async || {
         Ok(Ok(crate::suite::load::Client::fresh(address).request("/").await?))
     })
     .await?;

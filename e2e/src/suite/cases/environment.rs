@@ -5,7 +5,11 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use serde_json::json;
 
-use crate::suite::{Case, Cluster, cluster::descriptor, load::Client};
+use crate::suite::{
+    Case, Cluster,
+    cluster::{descriptor, eventually},
+    load::Client,
+};
 
 /// The cases of this family.
 pub fn cases() -> Vec<Case> {
@@ -26,6 +30,7 @@ async fn dollars(cluster: &Cluster) -> Result<()> {
     cluster.apply("environment", &descriptor("dollars", json!({ "env": env }))).await?;
     cluster.lifecycle(&namespace, "dollars", "Ready", Duration::from_mins(1)).await?;
     let mut client = Client::fresh(cluster.address(&namespace, "dollars").await?);
+    eventually("the service to answer", Duration::from_secs(20), async || Ok(Ok(client.request("/").await?))).await?;
     for (name, value) in values {
         let arrived = client.request(&format!("/env/{name}")).await?;
         ensure!(arrived == value.as_bytes(), "{name} arrived as {:?}", String::from_utf8_lossy(&arrived));
