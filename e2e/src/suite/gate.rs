@@ -51,11 +51,9 @@ fn step(name: &str, args: &[&str]) -> Result<Tally> {
     report::line(&format!("running {name}"));
     let status = cargo(args).status().with_context(|| format!("failed to start {name}"))?;
     report::line(&format!("test {name} ... {}", if status.success() { "ok" } else { "FAILED" }));
-    Ok(if status.success() {
-        Tally { passed: 1, ..Tally::default() }
-    } else {
-        Tally { passed: 0, failed: vec![name.to_owned()] }
-    })
+    let mut tally = Tally::default();
+    tally.count(name, status.success());
+    Ok(tally)
 }
 
 /// `cargo test` over the workspace: its lines are passed on, and its tests counted.

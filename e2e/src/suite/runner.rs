@@ -46,6 +46,15 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// Counts one test.
+    pub fn count(&mut self, name: &str, passed: bool) {
+        if passed {
+            self.passed += 1;
+        } else {
+            self.failed.push(name.to_owned());
+        }
+    }
+
     /// Adds another tally to this one.
     pub fn add(&mut self, other: Tally) {
         self.passed += other.passed;
@@ -65,19 +74,13 @@ pub async fn run(cases: &[Case], cluster: &Arc<Cluster>, filter: Option<&str>) -
             Ok(Err(_)) => Err(anyhow!("no end after {} s", CASE_LIMIT.as_secs())),
             Err(panic) => Err(anyhow!("panicked: {}", words(&*panic))),
         };
+        let taken = started.elapsed().as_secs_f64();
+        tally.count(case.name, result.is_ok());
         match result {
-            Ok(()) => {
-                report::line(&format!("test {} ... ok ({:.1} s)", case.name, started.elapsed().as_secs_f64()));
-                tally.passed += 1;
-            }
+            Ok(()) => report::line(&format!("test {} ... ok ({taken:.1} s)", case.name)),
             Err(error) => {
-                report::line(&format!(
-                    "test {} ... FAILED ({:.1} s)\n    {}",
-                    case.name,
-                    started.elapsed().as_secs_f64(),
-                    format!("{error:#}").replace('\n', "\n    ")
-                ));
-                tally.failed.push(case.name.to_owned());
+                let why = format!("{error:#}").replace('\n', "\n    ");
+                report::line(&format!("test {} ... FAILED ({taken:.1} s)\n    {why}", case.name));
             }
         }
     }

@@ -28,10 +28,13 @@ pub fn cases() -> Vec<Case> {
 type Power = (String, String, String);
 
 async fn minimal(cluster: &Cluster) -> Result<()> {
+    let log = cluster.platform.audit()?;
+    let (all, _) = log.since(Position::default())?;
+    let (late, _) = log.since(cluster.began.unwrap_or_default())?;
     for account in ["ankka-operator", "ankka-webhook"] {
         let granted = granted(cluster, account).await?;
         ensure!(!granted.is_empty(), "{account} is granted nothing");
-        let (used, denied) = used(cluster, account)?;
+        let (used, denied) = used(&all, &late, account);
         ensure!(denied.is_empty(), "{account} was denied: {denied:?}");
         let held = |(group, resource, verb): &Power| HELD_TO_BE_GRANTED.contains(&(group, resource, verb));
         let idle: Vec<_> = granted.difference(&used).filter(|power| !held(power)).collect();
@@ -81,22 +84,19 @@ async fn granted(cluster: &Cluster, account: &str) -> Result<BTreeSet<Power>> {
 }
 
 /// What the process was allowed since the platform came up, and what it was denied since the tests began.
-fn used(cluster: &Cluster, account: &str) -> Result<(BTreeSet<Power>, BTreeSet<Power>)> {
+fn used(all: &[AuditEvent], late: &[AuditEvent], account: &str) -> (BTreeSet<Power>, BTreeSet<Power>) {
     let account = format!("system:serviceaccount:{NAMESPACE}:{account}");
-    let log = cluster.platform.audit()?;
-    let (events, _) = log.since(Position::default())?;
-    let (late, _) = log.since(cluster.began.unwrap_or_default())?;
-    let powers = |events: Vec<AuditEvent>, denied: bool| {
-        let ours = events.into_iter().filter(|event| event.user == account && !event.resource.is_empty());
+    let powers = |events: &[AuditEvent], denied: bool| {
+        let ours = events.iter().filter(|event| event.user == account && !event.resource.is_empty());
         ours.filter(|event| (event.code == 403) == denied)
             .map(|event| {
                 let resource = match event.subresource.as_str() {
-                    "" => event.resource,
+                    "" => event.resource.clone(),
                     sub => format!("{}/{sub}", event.resource),
                 };
-                (event.group, resource, event.verb)
+                (event.group.clone(), resource, event.verb.clone())
             })
             .collect()
     };
-    Ok((powers(events, false), powers(late, true)))
+    (powers(all, false), powers(late, true))
 }
