@@ -1,6 +1,7 @@
 //! Where things are kept: programs built once, and the state of the platform that is running.
 
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use anyhow::{Context, Result, bail};
 
@@ -44,9 +45,17 @@ impl Paths {
     }
 }
 
-/// Root of the checkout this program was built from.
+/// Root of the checkout this program is run from.
+///
+/// `cargo run` says it. What was compiled in is only right for a program called by its path: two checkouts that share a
+/// target folder share the program, and it names whichever built it.
 pub fn workspace() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the workspace")
+    static ROOT: LazyLock<PathBuf> = LazyLock::new(|| {
+        let run = variable("CARGO_MANIFEST_DIR").filter(|folder| folder.ends_with("e2e"));
+        let krate = run.unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+        krate.parent().expect("the crate lies in the workspace").to_owned()
+    });
+    &ROOT
 }
 
 /// Writes `content` to `path` only when it differs, making the folders above it.

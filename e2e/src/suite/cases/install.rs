@@ -24,6 +24,7 @@ use kube::{
 };
 use serde_json::json;
 
+use crate::paths::workspace;
 use crate::suite::{
     Case, Cluster,
     cluster::{descriptor, eventually},
@@ -31,7 +32,6 @@ use crate::suite::{
 
 const RELEASE: &str = "ankka";
 const NAMESPACE: &str = "ankka-system";
-const CHART: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../helm/ankka");
 
 /// The cases of this family.
 pub fn cases() -> Vec<Case> {
@@ -48,9 +48,14 @@ pub fn cases() -> Vec<Case> {
 }
 
 async fn lint(cluster: &Cluster) -> Result<()> {
-    cluster.ok("helm", &["lint", "--strict", CHART], "").await?;
+    cluster.ok("helm", &["lint", "--strict", &chart()], "").await?;
     cluster.ok("helm", &["test", RELEASE, "-n", NAMESPACE, "--timeout", "120s"], "").await?;
     Ok(())
+}
+
+/// The chart's folder.
+fn chart() -> String {
+    workspace().join("helm/ankka").display().to_string()
 }
 
 async fn values(cluster: &Cluster) -> Result<tempfile::NamedTempFile> {
@@ -62,8 +67,9 @@ async fn values(cluster: &Cluster) -> Result<tempfile::NamedTempFile> {
 
 async fn install(cluster: &Cluster, values: &Path, extra: &[&str]) -> Result<()> {
     let values = values.to_str().context("the path is text")?;
+    let chart = chart();
     let mut args =
-        vec!["upgrade", "--install", RELEASE, CHART, "-n", NAMESPACE, "-f", values, "--wait", "--timeout", "180s"];
+        vec!["upgrade", "--install", RELEASE, &chart, "-n", NAMESPACE, "-f", values, "--wait", "--timeout", "180s"];
     args.extend(extra);
     cluster.ok("helm", &args, "").await?;
     Ok(())
