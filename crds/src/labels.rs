@@ -27,15 +27,27 @@ pub const RENDERED: &str = "ankka.dev/rendered";
 pub const ADOPT: &str = "ankka.dev/adopt";
 /// Annotation on an AnkkaService: its last 50 changes, kept by the admission webhook.
 pub const CHANGES: &str = "ankka.dev/changes";
+/// Annotation in a request to change an AnkkaService: the generation whose descriptor it brings back. The admission webhook
+/// takes it away and records the change as a rollback.
+pub const ROLLED_BACK_TO: &str = "ankka.dev/rolled-back-to";
+/// Annotation on the pod template: generation of the database login the instances start with. Absent for the first.
+pub const DATABASE_CREDENTIAL: &str = "ankka.dev/database-credential-generation";
 /// Annotation on our CustomResourceDefinitions: version of the platform that installed them.
 pub const PLATFORM_VERSION: &str = "ankka.dev/platform-version";
 /// Annotation on our CustomResourceDefinitions: prefix of project namespaces.
 pub const NAMESPACE_PREFIX: &str = "ankka.dev/namespace-prefix";
 
+/// Annotation on our CustomResourceDefinitions: domain under which exposed services get their addresses; absent when there is none.
+pub const BASE_DOMAIN: &str = "ankka.dev/base-domain";
+/// Annotation on our CustomResourceDefinitions: port of those addresses.
+pub const HTTPS_PORT: &str = "ankka.dev/https-port";
+
 /// Name under which the controller writes children and status.
 pub const MANAGER: &str = "ankka-operator";
 /// Name under which `ankka services apply` owns `spec.service`.
 pub const CLI_MANAGER: &str = "ankka";
+/// Name under which commands own what they set beside the descriptor, so that applying a descriptor takes none of it back.
+pub const COMMANDS_MANAGER: &str = "ankka-commands";
 
 /// The labels that identify one service's objects. They are its Deployment's selector, so they never change.
 pub fn identity(project: &str, service: &str) -> BTreeMap<String, String> {

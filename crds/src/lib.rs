@@ -5,6 +5,9 @@ pub mod compat;
 #[cfg(feature = "corpus")]
 pub mod corpus;
 pub mod descriptor;
+pub mod digest;
+pub mod exposure;
+pub mod history;
 pub mod labels;
 pub mod names;
 pub mod problem;

@@ -29,6 +29,15 @@ pub const SERVICE_CONTAINER: &str = "service";
 /// The container that runs the platform's sidecar, with process hosting.
 pub const SIDECAR_CONTAINER: &str = "sidecar";
 
+/// Type of the Secret with a database login. A type cannot be changed, so an update of anybody else's Secret is refused.
+pub const DATABASE_SECRET_TYPE: &str = "ankka.dev/database-credential";
+
+/// Type of the Secret with a storage credential.
+pub const STORAGE_SECRET_TYPE: &str = "ankka.dev/storage-credential";
+
+/// Longest label of a host name.
+pub const HOST_LABEL_LIMIT: usize = 63;
+
 /// Whether project namespaces can have this prefix.
 pub fn is_prefix(text: &str) -> bool {
     text.len() <= PREFIX_LIMIT && grammar::is_identifier(text)
@@ -82,6 +91,18 @@ pub fn cloud_storage_secret(service: &str) -> String {
 /// `-storage` covers `-cloud-storage`.
 pub fn is_issued_secret(name: &str) -> bool {
     name.ends_with("-storage")
+}
+
+/// First label of an exposed service's host name: `<service>-<project>`. Two services can derive the same one, and it can be
+/// longer than [`HOST_LABEL_LIMIT`]: [`crate::exposure`] judges that.
+pub fn host_label(project: &str, service: &str) -> String {
+    format!("{service}-{project}")
+}
+
+/// ControllerRevision with a descriptor of a service: `ankka-<service>-<first 12 hex digits of the descriptor's digest>`, at
+/// most 82 of 253 characters.
+pub fn revision(service: &str, digest: &str) -> String {
+    format!("ankka-{service}-{}", digest.get(..12).unwrap_or(digest))
 }
 
 /// The bucket's name on Garage, and of its route in the store's namespace: `<project>.<service>`. It can be longer than

@@ -6,60 +6,25 @@
 
 use std::collections::BTreeMap;
 
-use ankka_crds::{AnkkaServiceSpec, labels::CHANGES};
+use ankka_crds::{
+    AnkkaServiceSpec, digest,
+    history::{self, Change, KEPT, Kind},
+    labels::{CHANGES, ROLLED_BACK_TO},
+};
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::{
-    digest,
     review::{Operation, Request, Verdict},
     services,
 };
 
-/// Changes kept.
-pub const KEPT: usize = 50;
 /// Bytes the annotation may have.
 const LARGEST: usize = 64 * 1024;
 /// Bytes Kubernetes lets all annotations of an object have, keys included.
 const LARGEST_TOGETHER: usize = 256 * 1024;
 /// Characters of a name or an image that are kept.
 const LONGEST_TEXT: usize = 512;
-
-/// One change of a service's spec.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Change {
-    /// The service's generation after the change.
-    pub generation: i64,
-    /// What was changed.
-    pub kind: Kind,
-    /// Who changed it, as the API server knows them.
-    pub who: String,
-    /// When, RFC 3339, in whole seconds.
-    pub at: String,
-    /// The image after the change.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub image: Option<String>,
-    /// Digest of the descriptor after the change.
-    pub digest: String,
-}
-
-/// What a change changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[expect(missing_docs, reason = "each is the documented word of a command")]
-pub enum Kind {
-    Applied,
-    Restarted,
-    Paused,
-    Resumed,
-    Exposed,
-    Unexposed,
-    StorageCredentialReissued,
-    StorageSettingsReapplied,
-    StorageMoved,
-    DatabaseCredentialReissued,
-}
 
 /// The patch that makes a request's history right. It never refuses: an object that breaks a rule is refused afterwards.
 pub fn keep(request: &Request<AnkkaServiceSpec>, now: Timestamp) -> Verdict {
@@ -76,7 +41,11 @@ pub fn keep(request: &Request<AnkkaServiceSpec>, now: Timestamp) -> Verdict {
         (Operation::Create | Operation::Update, _) => stored.map(str::to_owned),
         (Operation::Other, _) => return Verdict::admit(),
     };
-    Verdict::Admit { warnings: Vec::new(), patch: patch(annotations.as_ref(), wanted.as_deref()) }
+    let mut operations = patch(annotations.as_ref(), wanted.as_deref());
+    if annotations.is_some_and(|annotations| annotations.contains_key(ROLLED_BACK_TO)) {
+        operations.push(json!({"op": "remove", "path": "/metadata/annotations/ankka.dev~1rolled-back-to"}));
+    }
+    Verdict::Admit { warnings: Vec::new(), patch: (!operations.is_empty()).then(|| operations.into()) }
 }
 
 type Annotations = BTreeMap<String, String>;
@@ -102,18 +71,26 @@ fn extended(
         return stored.map(str::to_owned);
     }
     let metadata = request.object.as_ref().map(|object| &object.metadata)?;
+    let earlier: Vec<Change> = stored.map(history::parse).unwrap_or_default();
+    let digest = digest::of_descriptor(metadata.name.as_deref().unwrap_or_default(), &spec.service);
+    let rolled_back_to = annotations.and_then(|annotations| rollback(annotations, &earlier, &digest));
     let change = |kind| Change {
         generation: old.and_then(|old| old.metadata.generation).unwrap_or(0) + 1,
-        kind,
+        kind: if kind == Kind::Applied && rolled_back_to.is_some() { Kind::RolledBack } else { kind },
         who: cut(&request.user),
         at: now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         image: spec.service.image.as_deref().map(cut),
-        digest: digest::of_descriptor(metadata.name.as_deref().unwrap_or_default(), &spec.service),
+        digest: digest.clone(),
+        rolled_back_to: rolled_back_to.filter(|_| kind == Kind::Applied),
     };
-    // What cannot be read was not written here, and is not history.
-    let earlier: Vec<Change> = stored.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
     let changes: Vec<Change> = kinds.into_iter().map(change).chain(earlier).take(KEPT).collect();
     fitting(changes, room(annotations))
+}
+
+/// The generation a request says it brings back, when it really brings back that generation's descriptor.
+fn rollback(annotations: &Annotations, earlier: &[Change], digest: &str) -> Option<i64> {
+    let generation = annotations.get(ROLLED_BACK_TO)?.parse().ok()?;
+    (history::digest_at(earlier, generation) == Some(digest)).then_some(generation)
 }
 
 /// Kinds of change of a new service. Counters it starts with ask for nothing.
@@ -173,14 +150,14 @@ fn fitting(changes: Vec<Change>, room: usize) -> Option<String> {
     (text.len() > 2).then_some(text)
 }
 
-/// The operation that turns the request's annotation into the wanted one, if one is needed.
-fn patch(annotations: Option<&Annotations>, wanted: Option<&str>) -> Option<Value> {
+/// The operations that turn the request's annotation into the wanted one.
+fn patch(annotations: Option<&Annotations>, wanted: Option<&str>) -> Vec<Value> {
     const PATH: &str = "/metadata/annotations/ankka.dev~1changes";
     match (stored(annotations), wanted) {
-        (said, wanted) if said == wanted => None,
-        (Some(_), None) => Some(json!([{"op": "remove", "path": PATH}])),
-        (_, Some(wanted)) if annotations.is_some() => Some(json!([{"op": "add", "path": PATH, "value": wanted}])),
-        (_, wanted) => Some(json!([{"op": "add", "path": "/metadata/annotations", "value": {CHANGES: wanted}}])),
+        (said, wanted) if said == wanted => Vec::new(),
+        (Some(_), None) => vec![json!({"op": "remove", "path": PATH})],
+        (_, Some(wanted)) if annotations.is_some() => vec![json!({"op": "add", "path": PATH, "value": wanted})],
+        (_, wanted) => vec![json!({"op": "add", "path": "/metadata/annotations", "value": {CHANGES: wanted}})],
     }
 }
 

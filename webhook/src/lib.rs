@@ -5,7 +5,6 @@
 //! rest carries bytes in and out.
 
 pub mod certificates;
-pub mod digest;
 pub mod health;
 pub mod history;
 pub mod metrics;

@@ -14,7 +14,7 @@ mod service;
 
 pub use bucket::{AnkkaBucket, AnkkaBucketSpec, AnkkaBucketStatus};
 pub use condition::Condition;
-pub use database::{AnkkaDatabase, AnkkaDatabaseSpec, AnkkaDatabaseStatus};
+pub use database::{AnkkaDatabase, AnkkaDatabaseSpec, AnkkaDatabaseStatus, FormerLogin};
 pub use project::{AnkkaProject, AnkkaProjectSpec, AnkkaProjectStatus, Subject};
 pub use service::{
     AnkkaService, AnkkaServiceSpec, AnkkaServiceStatus, Autoscaling, DatabaseCommands, EnvEntry, ProvisioningStatus,

@@ -249,6 +249,10 @@ pub struct AnkkaServiceStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
 
+    /// Of an exposed service, how its route is: `pending`, `accepted` or `rejected: <reason>`. Absent when not exposed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub route: Option<String>,
+
     /// Digest of the image the newest instance runs, as its node reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image_digest: Option<String>,
@@ -261,7 +265,8 @@ pub struct AnkkaServiceStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object_storage: Option<ProvisioningStatus>,
 
-    /// `Ready`, and `Reconciling` or `Stalled` while they are true.
+    /// `Ready`, and `Reconciling` or `Stalled` while they are true; `DatabaseReady`, `StorageReady` and `RouteAccepted`
+    /// where the service has one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Vec<Condition>,

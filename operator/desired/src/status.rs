@@ -241,6 +241,7 @@ fn assemble(
         ready_instances: facts.workload.map_or(0, |workload| i64::from(workload.ready)),
         desired_instances: i64::from(desired),
         address,
+        route: None,
         image_digest,
         database,
         object_storage,

@@ -1,5 +1,6 @@
 //! Real keys and certificates: making them, and telling sound ones from broken ones.
 
+use ankka_crds::digest::hex;
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
     PublicKeyData, date_time_ymd,
@@ -13,7 +14,6 @@ use super::{
     Moment,
     protocol::{Authority, Id, Leaf, Mint},
 };
-use crate::digest::hex;
 
 /// Certificates are good from this long before they are made: clocks differ.
 const BACKDATED: Moment = 5 * 60 * 1000;

@@ -38,6 +38,9 @@ fn after(object: &Value, old: Option<&Value>) -> Option<String> {
             ("add", "/metadata/annotations/ankka.dev~1changes") => {
                 annotations.as_object_mut().unwrap().insert(CHANGES.to_owned(), operation["value"].clone());
             }
+            ("remove", "/metadata/annotations/ankka.dev~1rolled-back-to") => {
+                annotations.as_object_mut().unwrap().remove(ROLLED_BACK_TO).unwrap();
+            }
             ("remove", "/metadata/annotations/ankka.dev~1changes") => {
                 annotations.as_object_mut().unwrap().remove(CHANGES).unwrap();
             }
@@ -69,7 +72,7 @@ fn a_new_service_was_applied_whatever_it_says_of_itself() {
         assert_eq!((only.at.as_str(), only.image.as_deref()), ("1970-01-01T00:00:00Z", Some("i:1")));
         assert_eq!(
             only.digest,
-            crate::digest::of_descriptor("cart", &serde_json::from_value(json!({"image": "i:1"})).unwrap())
+            digest::of_descriptor("cart", &serde_json::from_value(json!({"image": "i:1"})).unwrap())
         );
     }
 }
@@ -177,4 +180,28 @@ fn a_spec_that_cannot_be_read_leaves_the_stored_history() {
     // Made right again, it is a change like any other.
     let mended = changes(after(&object(&image("i:1"), None), Some(&object(&json!({"service": 1}), Some(&stored)))));
     assert_eq!(mended.len(), 2);
+}
+
+#[test]
+fn a_rollback_is_recorded_as_one_when_it_brings_that_descriptor_back() {
+    let of = |spec: &Value| digest::of_descriptor("cart", &serde_json::from_value(spec["service"].clone()).unwrap());
+    let change = |generation, image: &str| json!({"generation": generation, "kind": "applied", "who": "ada", "at": "", "digest": of(&self::image(image))});
+    let stored = json!([change(7, "i:2"), change(3, "i:1")]).to_string();
+    let newest = |to: &str, wanted: &str| {
+        let mut object = object(&image(wanted), Some(&stored));
+        object["metadata"]["annotations"][ROLLED_BACK_TO] = to.into();
+        let old = self::object(&image("i:2"), Some(&stored));
+        let patch = kept(&object, Some(&old)).unwrap();
+        assert_eq!(
+            patch.as_array().unwrap().last().unwrap()["path"],
+            "/metadata/annotations/ankka.dev~1rolled-back-to"
+        );
+        let newest = changes(after(&object, Some(&old))).remove(0);
+        (newest.kind, newest.rolled_back_to)
+    };
+    // Generation 5 had the descriptor of generation 3.
+    assert_eq!(newest("5", "i:1"), (Kind::RolledBack, Some(5)));
+    for (to, image) in [("3", "i:9"), ("2", "i:1"), ("7", "i:1"), ("x", "i:1")] {
+        assert_eq!(newest(to, image), (Kind::Applied, None), "{to} {image}");
+    }
 }

@@ -1,11 +1,12 @@
 //! What identifies a descriptor: the digest of its wire form (reference, section A1).
 
-use ankka_crds::{
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use crate::{
     ServiceSpec,
     resources::{Autoscaling, ResourcesSpec},
 };
-use serde::Serialize;
-use sha2::{Digest, Sha256};
 
 #[derive(Serialize)]
 struct Wire<'a> {
@@ -22,7 +23,7 @@ pub fn of_descriptor(name: &str, service: &ServiceSpec) -> String {
 }
 
 /// Lowercase hex of `bytes`.
-pub(crate) fn hex(bytes: &[u8]) -> String {
+pub fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write;
     bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
         // Writing to a String cannot fail.
@@ -63,14 +64,13 @@ fn forget<T>(field: &mut Option<T>, is_default: impl FnOnce(&T) -> bool) {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test ends where it fails")]
 mod tests {
     use serde_json::{from_value, json};
 
     use super::*;
 
     fn digest(service: serde_json::Value) -> String {
-        of_descriptor("cart", &from_value(service).unwrap())
+        of_descriptor("cart", &from_value(service).expect("it reads"))
     }
 
     #[test]
@@ -95,8 +95,8 @@ mod tests {
     #[test]
     fn label_order_does_not_matter_and_variable_order_does() {
         assert_eq!(
-            digest(serde_json::from_str(r#"{"image":"i","labels":{"a":"1","b":"2"}}"#).unwrap()),
-            digest(serde_json::from_str(r#"{"labels":{"b":"2","a":"1"},"image":"i"}"#).unwrap()),
+            digest(serde_json::from_str(r#"{"image":"i","labels":{"a":"1","b":"2"}}"#).expect("it reads")),
+            digest(serde_json::from_str(r#"{"labels":{"b":"2","a":"1"},"image":"i"}"#).expect("it reads")),
         );
         let env = |first: &str, second: &str| {
             digest(json!({"image": "i", "env": [{"name": first, "value": "x"}, {"name": second, "value": "x"}]}))
