@@ -9,7 +9,8 @@ use serde_json::Value;
 const ALLOWED: &[(&str, &[&str])] = &[
     ("ankka-crds", &[]),
     ("ankka-desired", &["ankka-crds"]),
-    ("ankka-operator", &["ankka-crds", "ankka-desired"]),
+    ("ankka-runtime", &[]),
+    ("ankka-operator", &["ankka-crds", "ankka-desired", "ankka-runtime"]),
     ("ankka-webhook", &["ankka-crds"]),
     ("ankka-cli", &["ankka-crds"]),
 ];

@@ -2,22 +2,25 @@
 
 use std::{sync::Arc, time::Duration};
 
+use ankka_crds::labels::MANAGER;
+use ankka_runtime::{
+    error::Error,
+    metrics::Metrics,
+    queue::{Next, Queue},
+    wire::Wire,
+    workers,
+};
 use kube::Client;
 use tokio::{sync::mpsc, time::Instant};
-use tokio_util::sync::CancellationToken;
 
 use crate::{
     act::Actor,
     cache::{Cache, Key},
-    error::Error,
-    metrics::{Metrics, Subject},
     project::Projects,
-    queue::{Next, Queue},
     repairs::Repairs,
     report::{Events, Notice, Statuses},
     service::Services,
     settings::Settings,
-    wire::Wire,
 };
 
 /// How long one pass may take.
@@ -46,7 +49,7 @@ impl Passes {
         metrics: &Arc<Metrics>,
     ) -> (Self, mpsc::Receiver<Notice>) {
         let (events, notices) = Events::channel();
-        let wire = Wire { client, metrics: metrics.clone() };
+        let wire = Wire { client, manager: MANAGER, metrics: metrics.clone() };
         let statuses = Statuses { wire: wire.clone(), cache: cache.clone(), queue: queue.clone(), events };
         let actor = Actor { wire: wire.clone(), cache: cache.clone() };
         let desired = Arc::new(settings.desired.clone());
@@ -73,9 +76,11 @@ impl Passes {
         };
         (passes, notices)
     }
+}
 
+impl workers::Passes<Key> for Passes {
     /// One pass, with its deadline, counted and, where it did not finish, logged.
-    pub async fn one(&self, key: &Key) -> Next {
+    async fn one(&self, key: &Key) -> Next {
         let start = Instant::now();
         let pass = async {
             match key {
@@ -85,28 +90,15 @@ impl Passes {
         };
         let result = tokio::time::timeout(DEADLINE, pass).await.unwrap_or(Err(Error::Deadline(DEADLINE)));
         let (subject, namespace, name) = match key {
-            Key::Service(id) => (Subject::Service, Some(&*id.namespace), &*id.name),
-            Key::Project(id) => (Subject::Project, None, &**id),
+            Key::Service(id) => ("Service", Some(&*id.namespace), &*id.name),
+            Key::Project(id) => ("Project", None, &**id),
         };
         let took = start.elapsed();
         self.metrics.passed(subject, took, result.as_ref().err().map(Error::label));
         result.unwrap_or_else(|error| {
             let milliseconds = took.as_millis();
-            tracing::warn!(?subject, namespace, name, %error, milliseconds, "the pass did not finish, it is tried again");
+            tracing::warn!(subject, namespace, name, %error, milliseconds, "the pass did not finish, it is tried again");
             Next::Retry
         })
-    }
-}
-
-/// Makes one pass after the other until `stop` is cancelled; a pass that is under way is finished.
-pub async fn work(queue: Arc<Queue<Key>>, passes: Arc<Passes>, stop: CancellationToken) -> anyhow::Result<()> {
-    loop {
-        let key = tokio::select! {
-            biased;
-            () = stop.cancelled() => return Ok(()),
-            key = queue.next() => key,
-        };
-        let next = passes.one(&key).await;
-        queue.done(key, next);
     }
 }

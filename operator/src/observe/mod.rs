@@ -15,6 +15,7 @@ use std::{
 };
 
 use ankka_crds::labels;
+use ankka_runtime::synced::Synced;
 use futures::StreamExt;
 use k8s_openapi::api::{
     apps::v1::Deployment,
@@ -64,27 +65,6 @@ pub struct Observer {
     pub metrics: Arc<Metrics>,
 }
 
-/// Says when every stream has been listed once.
-#[derive(Clone, Debug)]
-pub struct Synced(watch::Receiver<bool>);
-
-impl Synced {
-    #[cfg(test)]
-    pub(crate) fn known(synced: bool) -> Self {
-        Self(watch::channel(synced).1)
-    }
-
-    /// Whether every stream has been listed once.
-    pub fn now(&self) -> bool {
-        *self.0.borrow()
-    }
-
-    /// Waits until every stream has been listed once. False when observing ended before.
-    pub async fn wait(&mut self) -> bool {
-        self.0.wait_for(|synced| *synced).await.is_ok()
-    }
-}
-
 /// One kind of object, as one watch delivers it.
 trait Projection: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static {
     /// The resource's name in metrics and logs.
@@ -104,7 +84,7 @@ trait Projection: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned 
 impl Observer {
     /// Starts all streams. None of them ever ends by itself.
     pub fn start(&self, client: &Client, tasks: &mut JoinSet<anyhow::Result<()>>) -> Synced {
-        let (sender, receiver) = watch::channel(false);
+        let (sender, synced) = Synced::channel();
         let turns =
             Arc::new(Turns { listings: Semaphore::new(LISTINGS), missing: AtomicUsize::new(0), synced: sender });
         let mut run = Starter { observer: self, client, tasks, turns };
@@ -120,7 +100,7 @@ impl Observer {
         run.start::<PartialObjectMeta<Service>>();
         run.start::<Deployment>();
         run.start::<Pod>();
-        Synced(receiver)
+        synced
     }
 
     /// Takes in one event. True when it completes a listing.

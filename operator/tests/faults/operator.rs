@@ -4,13 +4,14 @@ use std::{sync::Arc, time::Duration};
 
 use ankka_operator::{
     cache::{Cache, Key},
-    metrics::Metrics,
     observe::Observer,
     passes::Passes,
     queue::Queue,
+    run::metrics,
     settings::Settings,
     tenure::{Tenure, guarded},
 };
+use ankka_runtime::workers::Passes as _;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
@@ -38,7 +39,7 @@ impl Operator {
         let tenure = Arc::new(Tenure::unlimited());
         let cache = Arc::new(Cache::new(&settings.desired.prefix));
         let queue = Arc::new(Queue::new(settings.timing));
-        let metrics = Arc::new(Metrics::default());
+        let metrics = Arc::new(metrics());
         let mut tasks = JoinSet::new();
         let observer = Observer { cache: cache.clone(), queue: queue.clone(), metrics: metrics.clone() };
         let mut synced = observer.start(&client, &mut tasks);

@@ -16,8 +16,6 @@ use tower::{BoxError, service_fn};
 
 use crate::{clock::boot_time, tenure::Tenure};
 
-/// Name of the Lease.
-const NAME: &str = "ankka-operator";
 /// How long a renewal is good for, in seconds.
 const DURATION_SECONDS: u64 = 10;
 /// How long before its end the lease is renewed, in seconds: every three seconds, so that two may fail.
@@ -37,18 +35,24 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// Stands for election as `pod` with the Lease in `namespace`. `client` is used for the Lease alone.
-    pub async fn stand(client: &Client, namespace: &str, pod: &str, tenure: Arc<Tenure>) -> anyhow::Result<Self> {
+    /// Stands for election as `pod` with the Lease `name` in `namespace`. `client` is used for the Lease alone.
+    pub async fn stand(
+        client: &Client,
+        namespace: &str,
+        name: &str,
+        pod: &str,
+        tenure: Arc<Tenure>,
+    ) -> anyhow::Result<Self> {
         // Not the pod's name alone: a container that was started again is not the one that held the lease.
         let identity = format!("{pod}_{:08x}", rand::rng().random::<u32>());
         let parameters = LeaseParams::new(&identity, DURATION_SECONDS, GRACE_SECONDS)
-            .with_field_manager(format!("{NAME}-{identity}"));
-        let manager = LeaseManagerBuilder::new(renewing(client.clone(), tenure.clone()), NAME)
+            .with_field_manager(format!("{name}-{identity}"));
+        let manager = LeaseManagerBuilder::new(renewing(client.clone(), tenure.clone()), name)
             .with_namespace(namespace)
             .with_parameters(parameters)
             .build()
             .await
-            .with_context(|| format!("failed to get or create lease {NAME} in {namespace}"))?;
+            .with_context(|| format!("failed to get or create lease {name} in {namespace}"))?;
         let (leading, manager) = manager.watch().await;
         Ok(Self { tenure, leading, manager })
     }

@@ -3,7 +3,7 @@
 use std::{sync::atomic::AtomicU64, time::Duration};
 
 use prometheus_client::{
-    encoding::{EncodeLabelSet, EncodeLabelValue},
+    encoding::EncodeLabelSet,
     metrics::{
         counter::Counter,
         family::Family,
@@ -13,23 +13,14 @@ use prometheus_client::{
     registry::{Registry, Unit},
 };
 
-/// What a pass is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelValue)]
-pub enum Subject {
-    /// A service.
-    Service,
-    /// A project.
-    Project,
-}
-
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct PassLabels {
-    subject: Subject,
+    subject: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ErrorLabels {
-    subject: Subject,
+    subject: &'static str,
     error: &'static str,
 }
 
@@ -44,7 +35,7 @@ struct WatchLabels {
     resource: &'static str,
 }
 
-/// All metrics of this process.
+/// All metrics of one process.
 #[derive(Debug)]
 pub struct Metrics {
     registry: Registry,
@@ -56,20 +47,21 @@ pub struct Metrics {
     unreadable: Counter,
     leader: Gauge,
     queue: Gauge,
-    services: Gauge,
+    known: Gauge,
     last_pass: Gauge<f64, AtomicU64>,
 }
 
-impl Default for Metrics {
-    fn default() -> Self {
-        let mut registry = Registry::with_prefix("ankka_operator");
+impl Metrics {
+    /// Those of the process whose metrics begin with `prefix`. It is about `objects`, such as `services`.
+    pub fn new(prefix: &str, objects: &str) -> Self {
+        let mut registry = Registry::with_prefix(prefix);
         let passes = Family::default();
         let errors = Family::default();
         let duration = Histogram::new(exponential_buckets(0.000_25, 4.0, 10));
         let writes = Family::default();
         let watch_errors = Family::default();
         let unreadable = Counter::default();
-        let (leader, queue, services) = (Gauge::default(), Gauge::default(), Gauge::default());
+        let (leader, queue, known) = (Gauge::default(), Gauge::default(), Gauge::default());
         let last_pass = Gauge::default();
         registry.register("reconciles", "Passes over one object", passes.clone());
         registry.register("reconcile_errors", "Passes that did not finish, by cause", errors.clone());
@@ -79,27 +71,13 @@ impl Default for Metrics {
         registry.register("unreadable_objects", "Stored objects that could not be decoded", unreadable.clone());
         registry.register("leader", "1 while this replica acts, 0 while it stands by", leader.clone());
         registry.register("queue_depth", "Objects that wait for a pass now", queue.clone());
-        registry.register("services", "Services known", services.clone());
+        registry.register(objects, "Those that are known", known.clone());
         registry.register_with_unit("last_pass", "When a pass last finished", Unit::Seconds, last_pass.clone());
-        Self {
-            registry,
-            passes,
-            errors,
-            duration,
-            writes,
-            watch_errors,
-            unreadable,
-            leader,
-            queue,
-            services,
-            last_pass,
-        }
+        Self { registry, passes, errors, duration, writes, watch_errors, unreadable, leader, queue, known, last_pass }
     }
-}
 
-impl Metrics {
-    /// A pass finished after `took`; `error` is the label of why it did not succeed.
-    pub fn passed(&self, subject: Subject, took: Duration, error: Option<&'static str>) {
+    /// A pass over a `subject` finished after `took`; `error` is the label of why it did not succeed.
+    pub fn passed(&self, subject: &'static str, took: Duration, error: Option<&'static str>) {
         self.passes.get_or_create(&PassLabels { subject }).inc();
         self.duration.observe(took.as_secs_f64());
         if let Some(error) = error {
@@ -129,10 +107,10 @@ impl Metrics {
         self.leader.set(i64::from(leading));
     }
 
-    /// Everything in the text format of OpenMetrics. `waiting` objects wait for a pass, `services` are known.
-    pub fn render(&self, waiting: usize, services: usize) -> String {
+    /// Everything in the text format of OpenMetrics. `waiting` objects wait for a pass, and so many are known.
+    pub fn render(&self, waiting: usize, known: usize) -> String {
         self.queue.set(i64::try_from(waiting).unwrap_or(i64::MAX));
-        self.services.set(i64::try_from(services).unwrap_or(i64::MAX));
+        self.known.set(i64::try_from(known).unwrap_or(i64::MAX));
         let mut text = String::new();
         // Writing to a String cannot fail.
         let _ = prometheus_client::encoding::text::encode(&mut text, &self.registry);
@@ -146,8 +124,8 @@ mod tests {
 
     #[test]
     fn what_happened_is_rendered() {
-        let metrics = Metrics::default();
-        metrics.passed(Subject::Service, Duration::from_millis(3), Some("conflict"));
+        let metrics = Metrics::new("ankka_operator", "services");
+        metrics.passed("Service", Duration::from_millis(3), Some("conflict"));
         metrics.wrote("create", "Deployment");
         metrics.leads(true);
         let text = metrics.render(7, 9);

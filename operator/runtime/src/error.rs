@@ -29,7 +29,7 @@ pub enum Error {
 
 impl Error {
     /// The code with which the API server refused.
-    pub(crate) fn code(&self) -> Option<u16> {
+    pub fn code(&self) -> Option<u16> {
         let Self::Api { cause, .. } = self else { return None };
         let kube::Error::Api(status) = &**cause else { return None };
         Some(status.code)

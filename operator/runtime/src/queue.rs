@@ -39,7 +39,7 @@ pub struct Timing {
 
 impl Timing {
     /// How long to wait after so many failures in a row, at least one.
-    pub(crate) fn backoff(&self, failures: u32) -> Duration {
+    pub fn backoff(&self, failures: u32) -> Duration {
         let factor = 2_u32.saturating_pow(failures.saturating_sub(1).min(16));
         self.min_backoff.saturating_mul(factor).min(self.max_backoff)
     }

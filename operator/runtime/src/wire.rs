@@ -2,7 +2,6 @@
 
 use std::{fmt, sync::Arc};
 
-use ankka_crds::labels::MANAGER;
 use kube::{
     Client,
     api::{DeleteParams, GetParams, PostParams, Preconditions},
@@ -38,6 +37,8 @@ impl fmt::Display for Target<'_> {
 pub struct Wire {
     /// Sends writes only while the lease is held.
     pub client: Client,
+    /// Under which name the API server notes who wrote a field.
+    pub manager: &'static str,
     /// Counts the writes.
     pub metrics: Arc<Metrics>,
 }
@@ -53,13 +54,14 @@ impl Wire {
 
     /// Makes an object. An object of that name is an error with code 409.
     pub async fn create<T: DeserializeOwned>(&self, target: Target<'_>, body: &Value) -> Result<T, Error> {
-        let request = Request::new(target.collection).create(&by_us(), body.to_string().into_bytes());
+        let request = Request::new(target.collection).create(&self.by_us(), body.to_string().into_bytes());
         self.write("create", target, request).await
     }
 
     /// Replaces an object, if it still is what `body` says by UID and resourceVersion; error code 409 otherwise.
     pub async fn update<T: DeserializeOwned>(&self, target: Target<'_>, body: &Value) -> Result<T, Error> {
-        let request = Request::new(target.collection).replace(target.name, &by_us(), body.to_string().into_bytes());
+        let request =
+            Request::new(target.collection).replace(target.name, &self.by_us(), body.to_string().into_bytes());
         self.write("update", target, request).await
     }
 
@@ -67,7 +69,7 @@ impl Wire {
     pub async fn update_status<T: DeserializeOwned>(&self, target: Target<'_>, body: &Value) -> Result<T, Error> {
         let request = Request::new(target.collection);
         let body = body.to_string().into_bytes();
-        self.write("update", target, request.replace_subresource("status", target.name, &by_us(), body)).await
+        self.write("update", target, request.replace_subresource("status", target.name, &self.by_us(), body)).await
     }
 
     /// Deletes an object, if it has this UID.
@@ -76,6 +78,10 @@ impl Wire {
         let parameters = DeleteParams { preconditions, ..DeleteParams::background() };
         let request = Request::new(target.collection).delete(target.name, &parameters);
         self.write::<serde::de::IgnoredAny>("delete", target, request).await.map(drop)
+    }
+
+    fn by_us(&self) -> PostParams {
+        PostParams { field_manager: Some(self.manager.to_owned()), ..PostParams::default() }
     }
 
     async fn write<T: DeserializeOwned>(
@@ -109,8 +115,4 @@ fn absent_is_none<T>(answer: Result<T, Error>) -> Result<Option<T>, Error> {
         Err(error) if error.code() == Some(404) => Ok(None),
         Err(error) => Err(error),
     }
-}
-
-fn by_us() -> PostParams {
-    PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() }
 }

@@ -11,22 +11,20 @@ use axum::{
     routing::get,
 };
 
-use crate::{
-    cache::{Cache, Key},
-    metrics::Metrics,
-    observe::Synced,
-    queue::Queue,
-};
+use crate::{metrics::Metrics, synced::Synced};
+
+/// How many there are of something now.
+pub type Count = Arc<dyn Fn() -> usize + Send + Sync>;
 
 /// What is served.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Health {
     /// Rendered at `/metrics`.
     pub metrics: Arc<Metrics>,
-    /// Its depth is one of them.
-    pub queue: Arc<Queue<Key>>,
-    /// Its size is one of them.
-    pub cache: Arc<Cache>,
+    /// Objects that wait for a pass.
+    pub waiting: Count,
+    /// Objects that are known.
+    pub known: Count,
     /// Decides about `/readyz`.
     pub synced: Synced,
 }
@@ -56,28 +54,25 @@ async fn ready(State(health): State<Health>) -> impl IntoResponse {
 }
 
 async fn metrics(State(health): State<Health>) -> impl IntoResponse {
-    let text = health.metrics.render(health.queue.depth(), health.cache.services());
+    let text = health.metrics.render((health.waiting)(), (health.known)());
     ([(CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], text)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use axum::{body::Body, http::Request};
     use tower::ServiceExt;
 
     use super::*;
-    use crate::queue::Timing;
 
     async fn status(path: &str, synced: bool) -> StatusCode {
-        let second = Duration::from_secs(1);
-        let timing = Timing { resync: second, min_backoff: second, max_backoff: second };
+        let (sender, receiver) = Synced::channel();
+        sender.send_replace(synced);
         let health = Health {
-            metrics: Arc::default(),
-            queue: Arc::new(Queue::new(timing)),
-            cache: Arc::new(Cache::new("ankka")),
-            synced: Synced::known(synced),
+            metrics: Arc::new(Metrics::new("ankka", "objects")),
+            waiting: Arc::new(|| 0),
+            known: Arc::new(|| 0),
+            synced: receiver,
         };
         let request = Request::get(path).body(Body::empty()).expect("a request");
         routes(health).oneshot(request).await.expect("an answer").status()
