@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::input::reason;
+use crate::output;
 
 /// The variable that overrides where settings are saved.
 const FILE: &str = "ANKKA_CONFIG";
@@ -27,6 +28,16 @@ pub(crate) struct Settings {
     /// What other versions of this command saved.
     #[serde(flatten)]
     other: BTreeMap<String, serde_json::Value>,
+    /// Why nothing of it is known: the file cannot be read.
+    #[serde(skip)]
+    unread: Option<Unread>,
+}
+
+/// A file of settings that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Unread {
+    message: String,
+    hint: Option<String>,
 }
 
 /// The project a command is about.
@@ -39,8 +50,16 @@ pub(crate) struct Project {
 }
 
 impl Settings {
-    /// Reads the saved settings; none saved is none set.
+    /// Reads the saved settings for a command that may do without them: a file that cannot be read stops it only where it
+    /// needs what was saved.
     pub(crate) fn load() -> Result<Self, Error> {
+        Self::saved().or_else(|Error { message, hint, .. }| {
+            Ok(Self { unread: Some(Unread { message, hint }), ..Self::default() })
+        })
+    }
+
+    /// Reads the saved settings; none saved is none set.
+    pub(crate) fn saved() -> Result<Self, Error> {
         let Some(path) = path() else {
             return Ok(Self::default());
         };
@@ -90,6 +109,9 @@ impl Settings {
     pub(crate) fn project(&self, id: &str) -> Result<Project, Error> {
         let prefix = self.prefix();
         checked_prefix(&prefix)?;
+        if let Some(unread) = &self.unread {
+            output::warning(&format!("{}; going on without them", unread.message));
+        }
         project::validate(id, &prefix, None).map_err(|problems| {
             Error::new(problems.into_iter().map(|problem| problem.message).collect::<Vec<_>>().join("; "))
         })?;
@@ -98,9 +120,10 @@ impl Settings {
 
     /// The project of this command: `--project` or `ANKKA_PROJECT`, then what was saved.
     pub(crate) fn selected(&self, named: Option<&str>) -> Result<Project, Error> {
-        let id = named.filter(|id| !id.is_empty()).or(self.project.as_deref()).ok_or_else(|| {
-            Error::new("no project selected")
-                .hint("name one with --project or ANKKA_PROJECT, or save one with: ankka config set project <project>")
+        let id = named.filter(|id| !id.is_empty()).or(self.project.as_deref()).ok_or_else(|| match &self.unread {
+            Some(unread) => Error { hint: unread.hint.clone(), ..Error::new(unread.message.clone()) },
+            None => Error::new("no project selected")
+                .hint("name one with --project or ANKKA_PROJECT, or save one with: ankka config set project <project>"),
         })?;
         self.project(id)
     }

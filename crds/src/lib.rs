@@ -14,6 +14,7 @@ pub mod problem;
 pub mod project;
 pub mod resources;
 pub mod rules;
+pub mod secrets;
 pub mod validated;
 
 pub use problem::{Located, Problem};

@@ -1,7 +1,8 @@
-//! Rules of a project's id (decision 5 of the design; reference, section A1).
+//! Rules of a project: its id (decision 5 of the design; reference, section A1), and what it says beside it.
 
 use crate::Problem;
 use crate::names;
+use crate::resources::{AnkkaProjectSpec, Subject};
 use crate::rules::grammar;
 
 /// Longest project id: `platform.backups.<project>` must be a bucket's name.
@@ -47,6 +48,58 @@ pub fn validate(id: &str, prefix: &str, own_namespace: Option<&str>) -> Result<(
         return Ok(());
     }
     Err(messages.into_iter().map(|message| Problem::new("name", message)).collect())
+}
+
+/// Checks what a project says beside its id.
+///
+/// # Errors
+/// Every broken rule, each with its path below `spec`, such as `administrators[0].name`.
+pub fn validate_spec(spec: &AnkkaProjectSpec) -> Result<(), Vec<Problem>> {
+    let mut problems = Vec::new();
+    for (index, administrator) in spec.administrators.iter().enumerate() {
+        subject(&format!("administrators[{index}]"), administrator, &mut problems);
+    }
+    for (index, name) in spec.image_pull_secrets.iter().enumerate() {
+        if !names::is_object_name(name) {
+            let shown = grammar::shown(name);
+            problems.push(Problem::new(
+                format!("imagePullSecrets[{index}]"),
+                format!(
+                    "image pull secret '{shown}' is not the name of a Secret: lowercase letters, digits, '-' and '.', at most 253 characters"
+                ),
+            ));
+        }
+    }
+    if problems.is_empty() { Ok(()) } else { Err(problems) }
+}
+
+fn subject(path: &str, subject: &Subject, problems: &mut Vec<Problem>) {
+    let mut say = |field: &str, message: String| {
+        problems.push(Problem::new(format!("{path}.{field}"), format!("administrator {field} {message}")));
+    };
+    let account = match subject.kind.as_str() {
+        "User" | "Group" => false,
+        "ServiceAccount" => true,
+        other => {
+            let other = grammar::shown(other);
+            return say("kind", format!("must be \"User\", \"Group\" or \"ServiceAccount\", not \"{other}\""));
+        }
+    };
+    if subject.name.trim().is_empty() {
+        say("name", "must not be empty".to_owned());
+    } else if account && !names::is_object_name(&subject.name) {
+        say("name", format!("'{}' is not the name of a ServiceAccount", grammar::shown(&subject.name)));
+    }
+    match subject.namespace.as_deref() {
+        Some(namespace) if account && !names::is_object_name(namespace) => {
+            say("namespace", format!("'{}' is not the name of a namespace", grammar::shown(namespace)));
+        }
+        None if account => say("namespace", "must be given for a ServiceAccount".to_owned()),
+        Some(_) if !account => {
+            say("namespace", format!("is meaningful only for a ServiceAccount, not for a {}", subject.kind));
+        }
+        _ => {}
+    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use ankka_crds::corpus::{self, Case, Layer};
-use ankka_crds::{Context, Located, ServiceSpec, descriptor, names, project, validate};
+use ankka_crds::resources::{AnkkaProjectSpec, Subject};
+use ankka_crds::{Context, Located, ServiceSpec, descriptor, names, project, secrets, validate};
 use serde_json::Value;
 
 #[test]
@@ -75,6 +76,8 @@ fn each_sentence_of_our_own_is_documented_and_produced() {
         let problems = project::validate(id, names::DEFAULT_PREFIX, None).expect_err("the id breaks a rule");
         produced.extend(problems.into_iter().map(|problem| problem.message));
     }
+    produced.extend(about_secrets());
+    produced.extend(about_administrators());
     for sentence in &sentences {
         assert!(produced.iter().any(|message| matches(message, sentence)), "no case produces: {sentence}");
     }
@@ -85,6 +88,36 @@ fn each_sentence_of_our_own_is_documented_and_produced() {
     for sentence in DOCUMENTED {
         assert!(produced.iter().any(|message| matches(message, sentence)), "no case produces: {sentence}");
     }
+}
+
+/// What is said about Secrets that cannot be set.
+fn about_secrets() -> Vec<String> {
+    let names = ["", "Keys", "ankka-keys", "cart-db"].map(secrets::validate_name);
+    let entries = [("", 1), ("a b", 1), ("KEY", 0), ("KEY", secrets::VALUE_LIMIT + 1)];
+    let entries = entries.map(|(key, length)| secrets::validate_entry(key, length));
+    names.into_iter().chain(entries).filter_map(Result::err).collect()
+}
+
+/// What is said about administrators that nobody can be, and about Secrets to pull with that cannot be.
+fn about_administrators() -> Vec<String> {
+    let subject = |kind: &str, name: &str, namespace: Option<&str>| Subject {
+        kind: kind.to_owned(),
+        name: name.to_owned(),
+        namespace: namespace.map(str::to_owned),
+    };
+    let spec = AnkkaProjectSpec {
+        administrators: vec![
+            subject("Robot", "r", None),
+            subject("User", " ", None),
+            subject("ServiceAccount", "Deployer", Some("CI")),
+            subject("ServiceAccount", "deployer", None),
+            subject("Group", "g", Some("ci")),
+        ],
+        image_pull_secrets: vec!["Not Ok".to_owned()],
+        ..AnkkaProjectSpec::default()
+    };
+    let problems = project::validate_spec(&spec).expect_err("each breaks a rule");
+    problems.into_iter().map(|problem| problem.message).collect()
 }
 
 #[test]

@@ -1,11 +1,6 @@
 //! Whether an AnkkaProject may be stored.
 
-use ankka_crds::{
-    Problem,
-    names::is_object_name,
-    project,
-    resources::{AnkkaProjectSpec, Subject},
-};
+use ankka_crds::{Problem, project, resources::AnkkaProjectSpec};
 
 use crate::{
     review::{Operation, Request, Verdict},
@@ -26,50 +21,15 @@ pub fn judge(request: &Request<AnkkaProjectSpec>, prefix: &str, own_namespace: &
         problems.extend(broken.into_iter().map(|problem| Problem { path: "metadata.name".to_owned(), ..problem }));
     }
     match &new.spec {
-        Ok(spec) => fields(spec, &mut problems),
+        Ok(spec) => {
+            let broken = project::validate_spec(spec).err().unwrap_or_default();
+            problems.extend(
+                broken.into_iter().map(|problem| Problem { path: format!("spec.{}", problem.path), ..problem }),
+            );
+        }
         Err(unreadable) => problems.push(unreadable.clone()),
     }
     if problems.is_empty() { Verdict::admit() } else { Verdict::Deny(problems) }
-}
-
-fn fields(spec: &AnkkaProjectSpec, problems: &mut Vec<Problem>) {
-    for (index, administrator) in spec.administrators.iter().enumerate() {
-        subject(&format!("spec.administrators[{index}]"), administrator, problems);
-    }
-    for (index, name) in spec.image_pull_secrets.iter().enumerate() {
-        if !is_object_name(name) {
-            problems.push(Problem::new(
-                format!("spec.imagePullSecrets[{index}]"),
-                format!("'{name}' is not the name of a Secret: lowercase letters, digits, '-' and '.', at most 253"),
-            ));
-        }
-    }
-}
-
-fn subject(path: &str, subject: &Subject, problems: &mut Vec<Problem>) {
-    let mut say = |field: &str, message: String| problems.push(Problem::new(format!("{path}.{field}"), message));
-    let account = match subject.kind.as_str() {
-        "User" | "Group" => false,
-        "ServiceAccount" => true,
-        other => {
-            return say("kind", format!("must be \"User\", \"Group\" or \"ServiceAccount\", not \"{other}\""));
-        }
-    };
-    if subject.name.trim().is_empty() {
-        say("name", "must not be empty".to_owned());
-    } else if account && !is_object_name(&subject.name) {
-        say("name", format!("'{}' is not the name of a ServiceAccount", subject.name));
-    }
-    match subject.namespace.as_deref() {
-        Some(namespace) if account && !is_object_name(namespace) => {
-            say("namespace", format!("'{namespace}' is not the name of a namespace"));
-        }
-        None if account => say("namespace", "must be given for a ServiceAccount".to_owned()),
-        Some(_) if !account => {
-            say("namespace", format!("is meaningful only for a ServiceAccount, not for a {}", subject.kind));
-        }
-        _ => {}
-    }
 }
 
 #[cfg(test)]

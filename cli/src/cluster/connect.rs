@@ -65,7 +65,9 @@ fn client(config: Config) -> kube::Result<Client> {
 async fn config(global: &Global) -> Result<Config, Error> {
     let Some(kubeconfig) = kubeconfig(global)? else {
         return Config::incluster().map_err(|_| {
-            Error::new("no cluster selected: there is no kubeconfig").hint("name one with --kubeconfig or KUBECONFIG")
+            let named: Vec<_> = listed().iter().map(|path| format!(" '{}'", path.display())).collect();
+            Error::new(format!("no cluster selected: there is no kubeconfig{}", named.join(",")))
+                .hint("name one with --kubeconfig or KUBECONFIG")
         });
     };
     let options = KubeConfigOptions { context: global.context.clone(), ..KubeConfigOptions::default() };
@@ -84,9 +86,7 @@ fn kubeconfig(global: &Global) -> Result<Option<Kubeconfig>, Error> {
     if let Some(path) = &global.kubeconfig {
         return read(path, false);
     }
-    let listed: Vec<PathBuf> = std::env::var_os("KUBECONFIG")
-        .map(|list| std::env::split_paths(&list).filter(|path| !path.as_os_str().is_empty()).collect())
-        .unwrap_or_default();
+    let listed = listed();
     let paths = if listed.is_empty() {
         std::env::home_dir().map(|home| home.join(".kube").join("config")).into_iter().collect()
     } else {
@@ -105,6 +105,13 @@ fn kubeconfig(global: &Global) -> Result<Option<Kubeconfig>, Error> {
         });
     }
     Ok(merged)
+}
+
+/// The files that KUBECONFIG names.
+fn listed() -> Vec<PathBuf> {
+    std::env::var_os("KUBECONFIG")
+        .map(|list| std::env::split_paths(&list).filter(|path| !path.as_os_str().is_empty()).collect())
+        .unwrap_or_default()
 }
 
 fn read(path: &Path, may_be_absent: bool) -> Result<Option<Kubeconfig>, Error> {

@@ -27,6 +27,10 @@ pub(crate) enum Subject<'a> {
     Project(&'a str),
     /// All projects.
     Projects,
+    /// One Secret of a project.
+    Secret(&'a str, &'a Project),
+    /// The Secrets of a project.
+    Secrets(&'a Project),
 }
 
 impl std::fmt::Display for Subject<'_> {
@@ -36,6 +40,8 @@ impl std::fmt::Display for Subject<'_> {
             Self::Services(project) => write!(out, "the services of project '{}'", project.id),
             Self::Project(name) => write!(out, "project '{name}'"),
             Self::Projects => out.write_str("projects"),
+            Self::Secret(name, _) => write!(out, "secret '{name}'"),
+            Self::Secrets(project) => write!(out, "the secrets of project '{}'", project.id),
         }
     }
 }
@@ -43,8 +49,20 @@ impl std::fmt::Display for Subject<'_> {
 impl<'a> Subject<'a> {
     fn project(self) -> Option<&'a Project> {
         match self {
-            Self::Service(_, project) | Self::Services(project) => Some(project),
+            Self::Service(_, project) | Self::Services(project) | Self::Secret(_, project) | Self::Secrets(project) => {
+                Some(project)
+            }
             Self::Project(_) | Self::Projects => None,
+        }
+    }
+
+    /// The role that allows it: one of ours, or Kubernetes' own for what is Kubernetes' own.
+    fn role(self, verb: &str) -> &'static str {
+        let reads = matches!(verb, "get" | "list" | "watch");
+        match self {
+            Self::Secret(..) | Self::Secrets(_) => "edit",
+            _ if reads => "ankka-view",
+            _ => "ankka-edit",
         }
     }
 }
@@ -117,10 +135,10 @@ fn forbidden(attempt: Attempt<'_>, status: &Status) -> Error {
     if !why.contains(" cannot ") {
         return error;
     }
-    let role = if matches!(verb, "get" | "list" | "watch") { "ankka-view" } else { "ankka-edit" };
     match subject.project() {
         Some(project) => error.hint(format!(
-            "ask an administrator of the cluster for the role {role} in the namespace '{}'",
+            "ask an administrator of the cluster for the role {} in the namespace '{}'",
+            subject.role(verb),
             project.namespace
         )),
         None => error.hint("projects belong to the administrators of the cluster: the role ankka-admin"),
@@ -132,7 +150,9 @@ fn missing(attempt: Attempt<'_>, status: &Status) -> Error {
     let subject = attempt.subject;
     let kind = status.details.as_ref().map(|details| details.kind.as_str()).unwrap_or_default();
     match subject {
-        Subject::Service(_, project) | Subject::Services(project) if kind == "namespaces" => {
+        Subject::Service(_, project) | Subject::Services(project) | Subject::Secret(_, project)
+            if kind == "namespaces" =>
+        {
             Error::new(format!("project '{}' not found: there is no namespace '{}'", project.id, project.namespace))
                 .hint(format!("create it with: ankka projects create {}", project.id))
         }
@@ -143,6 +163,8 @@ fn missing(attempt: Attempt<'_>, status: &Status) -> Error {
         Subject::Project(name) if kind == "ankkaprojects" => {
             Error::new(format!("project '{name}' not found")).hint("see what is there with: ankka projects list")
         }
+        Subject::Secret(name, project) => Error::new(format!("secret '{name}' not found in project '{}'", project.id))
+            .hint(format!("see what is there with: ankka projects secrets list -p {}", project.id)),
         _ => Error::new(format!(
             "failed to {} {subject}: the cluster does not know the kinds of {}",
             attempt.verb,

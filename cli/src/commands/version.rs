@@ -71,7 +71,7 @@ pub(crate) async fn version(args: VersionArgs, global: &Global) -> Outcome {
             ));
         }
         // Settings that cannot be read are for the commands to report that need them.
-        let ours = Settings::load().ok().map(|settings| settings.prefix());
+        let ours = Settings::saved().ok().map(|settings| settings.prefix());
         if let (Some(theirs), Some(ours)) = (prefix, ours)
             && *theirs != ours
         {

@@ -76,6 +76,11 @@ fn without_a_cluster_it_says_how_to_name_one() {
         ran.stderr,
         "error: no cluster selected: there is no kubeconfig\nhint: name one with --kubeconfig or KUBECONFIG\n"
     );
+    let ran = Ran::of(home.command(&LIST).env("KUBECONFIG", "/nope:/neither"));
+    assert_eq!(
+        ran.stderr,
+        "error: no cluster selected: there is no kubeconfig '/nope', '/neither'\nhint: name one with --kubeconfig or KUBECONFIG\n"
+    );
     let ran = home.run(&[&LIST[..], &["--kubeconfig", "absent"]].concat());
     assert!(ran.stderr.starts_with("error: failed to read the kubeconfig 'absent': "), "{}", ran.stderr);
     assert_eq!(ran.stderr.matches("absent").count(), 1, "said once: {}", ran.stderr);

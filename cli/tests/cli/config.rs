@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 
-use crate::support::{CART, Home, Ran, assert_schema};
+use crate::support::{CART, Fake, Home, Ran, Reply, assert_schema};
 
 #[test]
 fn a_saved_project_is_used_by_later_commands() {
@@ -82,5 +82,21 @@ fn a_broken_file_is_named() {
     let ran = Ran::of(home.command(&["config", "list"]).env("ANKKA_CONFIG", "settings.json"));
     assert_eq!(ran.status, 1);
     assert!(ran.stderr.starts_with("error: failed to read the settings in 'settings.json': "), "{}", ran.stderr);
+    assert!(ran.stderr.ends_with("hint: correct the file or delete it\n"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_broken_file_stops_no_command_that_names_its_project() {
+    let (home, fake) = (Home::new(), Fake::start(|_| Reply::list(&[])));
+    std::fs::create_dir(home.path().join(".ankka")).expect("a folder");
+    home.file(".ankka/config.json", "{").file("kubeconfig", fake.kubeconfig());
+    let list = ["services", "list", "--kubeconfig", "kubeconfig"];
+    let ran = home.run(&[&list[..], &["-p", "shop"]].concat());
+    assert_eq!((ran.status, ran.stdout.as_str()), (0, "no results\n"), "{}", ran.transcript());
+    assert!(ran.stderr.starts_with("warning: failed to read the settings in '"), "{}", ran.stderr);
+    assert!(ran.stderr.ends_with("; going on without them\n"), "{}", ran.stderr);
+    let ran = home.run(&list);
+    assert_eq!(ran.status, 1);
+    assert!(ran.stderr.starts_with("error: failed to read the settings in '"), "{}", ran.stderr);
     assert!(ran.stderr.ends_with("hint: correct the file or delete it\n"), "{}", ran.stderr);
 }

@@ -8,6 +8,7 @@ mod names;
 mod projects;
 mod reference;
 mod render;
+mod secrets;
 mod show;
 mod support;
 mod validate;

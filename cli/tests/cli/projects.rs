@@ -11,30 +11,80 @@ fn project(name: &str, ready: bool) -> Value {
     json!({
         "apiVersion": "ankka.dev/v1alpha1", "kind": "AnkkaProject",
         "metadata": { "name": name, "uid": "u-1", "generation": 1, "resourceVersion": "5" },
-        "spec": {},
+        "spec": { "administrators": [{ "kind": "User", "name": "ann" }] },
         "status": if ready { json!({ "observedGeneration": 1, "namespace": format!("ankka-{name}"), "conditions": conditions }) } else { Value::Null },
     })
+}
+
+/// Where a login asks who it is.
+const REVIEWS: &str = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+
+fn who(name: &str) -> Reply {
+    Reply::created(json!({ "status": { "userInfo": { "username": name } } }))
+}
+
+#[test]
+fn whoever_is_named_administers_a_new_project_and_nobody_else() {
+    let home = Home::new();
+    let fake = Fake::start(|_| Reply::created(project("shop", true)));
+    let named = ["--administrator", "ann", "--administrator=group:team", "--administrator=serviceaccount:ci/deployer"];
+    let ran = home.run_with(&fake, &[&["projects", "create", "shop", "--wait", "0"], &named[..]].concat());
+    assert_eq!(ran.status, 0, "{}", ran.transcript());
+    assert_eq!(fake.lines(), [format!("POST {PROJECTS}")]);
+    assert_eq!(
+        fake.requests()[0].body["spec"]["administrators"],
+        json!([
+            { "kind": "User", "name": "ann" },
+            { "kind": "Group", "name": "team" },
+            { "kind": "ServiceAccount", "name": "deployer", "namespace": "ci" },
+        ])
+    );
+    let ran = home.run_with(&fake, &["projects", "create", "shop", "--administrator", "group:"]);
+    assert_eq!((ran.status, ran.stderr.as_str()), (1, "error: administrator name must not be empty\n"));
+}
+
+#[test]
+fn without_a_name_it_is_the_creator_as_the_cluster_knows_it() {
+    let home = Home::new();
+    let fake = Fake::start(|request| match request.path.as_str() {
+        REVIEWS => who("system:serviceaccount:ci:deployer"),
+        _ => Reply::created(project("shop", true)),
+    });
+    home.run_with(&fake, &["projects", "create", "shop", "--wait", "0"]);
+    assert_eq!(
+        fake.requests()[1].body["spec"]["administrators"],
+        json!([{ "kind": "ServiceAccount", "name": "deployer", "namespace": "ci" }])
+    );
+    let fake = Fake::start(|_| Reply::status(403, "Forbidden", "no role", &json!({})));
+    let ran = home.run_with(&fake, &["projects", "create", "shop"]);
+    assert_eq!(
+        ran.stderr,
+        "error: failed to ask the cluster who you are: no role\nhint: name who administers the project with --administrator\n"
+    );
 }
 
 #[test]
 fn a_new_project_is_waited_for() {
     let home = Home::new();
     let fake = Fake::start(|request| match (request.method.as_str(), request.watches()) {
+        ("POST", _) if request.path == REVIEWS => who("ann"),
         ("POST", _) => Reply::created(project("shop", false)),
         (_, true) => Reply::events(&[event("MODIFIED", &project("shop", true))]),
         _ => Reply::list(&[project("shop", false)]),
     });
     let ran = home.run_with(&fake, &["projects", "create", "shop", "--location", "eu"]);
     assert_eq!((ran.status, ran.stdout.as_str(), ran.stderr.as_str()), (0, "project/shop created\n", ""));
-    let sent = &fake.requests()[0];
+    let sent = &fake.requests()[1];
     assert_eq!(sent.line(), format!("POST {PROJECTS}"));
-    assert_eq!(sent.body["spec"], json!({ "location": "eu" }));
+    let ann = json!([{ "kind": "User", "name": "ann" }]);
+    assert_eq!(sent.body["spec"], json!({ "location": "eu", "administrators": ann }));
 }
 
 #[test]
 fn a_project_that_does_not_become_ready_says_why() {
     let home = Home::new();
     let fake = Fake::start(|request| match (request.method.as_str(), request.watches()) {
+        ("POST", _) if request.path == REVIEWS => who("ann"),
         ("POST", _) => Reply::created(project("shop", false)),
         (_, true) => Reply::Silence,
         _ => Reply::list(&[project("shop", false)]),
@@ -52,8 +102,10 @@ fn a_project_that_does_not_become_ready_says_why() {
 #[test]
 fn a_project_that_is_there_already_is_an_error() {
     let home = Home::new();
-    let fake =
-        Fake::start(|_| Reply::status(409, "AlreadyExists", "already exists", &json!({ "kind": "ankkaprojects" })));
+    let fake = Fake::start(|request| match request.path.as_str() {
+        REVIEWS => who("ann"),
+        _ => Reply::status(409, "AlreadyExists", "already exists", &json!({ "kind": "ankkaprojects" })),
+    });
     let ran = home.run_with(&fake, &["projects", "create", "shop"]);
     assert_eq!((ran.status, ran.stderr.as_str()), (1, "error: project 'shop' already exists\n"));
     let ran = home.run_with(&fake, &["projects", "create", "platform"]);

@@ -160,7 +160,7 @@ fn secret(index: usize, reference: &SecretKeyRef, name: &str, found: &mut Findin
     let path = format_args!("service.env[{index}].secretKeyRef.key");
     if key.is_empty() {
         found.add(path, format!("env var '{name}': secretKeyRef key must not be empty"));
-    } else if !is_secret_key(key) {
+    } else if !grammar::is_secret_key(key) {
         let key = grammar::shown(key);
         found.add(
             path,
@@ -174,14 +174,5 @@ fn secret(index: usize, reference: &SecretKeyRef, name: &str, found: &mut Findin
 
 /// The names every supported Kubernetes takes.
 fn is_name(name: &str) -> bool {
-    !name.starts_with(|first: char| first.is_ascii_digit()) && name.bytes().all(is_name_byte)
-}
-
-/// The keys a Secret can have.
-fn is_secret_key(key: &str) -> bool {
-    key.len() <= grammar::SUBDOMAIN_LIMIT && key != "." && !key.starts_with("..") && key.bytes().all(is_name_byte)
-}
-
-fn is_name_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.')
+    !name.starts_with(|first: char| first.is_ascii_digit()) && name.bytes().all(grammar::is_name_byte)
 }

@@ -60,6 +60,20 @@ pub(crate) fn is_label_key(key: &str) -> bool {
     }
 }
 
+/// The keys a Secret can have.
+pub(crate) fn is_secret_key(key: &str) -> bool {
+    key.len() <= SUBDOMAIN_LIMIT
+        && !key.is_empty()
+        && key != "."
+        && !key.starts_with("..")
+        && key.bytes().all(is_name_byte)
+}
+
+/// What names of variables and keys of Secrets consist of.
+pub(crate) fn is_name_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.')
+}
+
 /// Numbers separated by dots, `count` of them, each of one or more digits. A number that is too large for 64 bits is the
 /// largest there is: no version comes near it.
 pub(crate) fn version<const COUNT: usize>(text: &str) -> Option<[u64; COUNT]> {

@@ -16,7 +16,7 @@ pub(crate) struct GetArgs {
 /// Prints the setting's value.
 pub(crate) fn get(args: &GetArgs) -> Outcome {
     let name = args.key.name();
-    let value = args.key.of(&mut Settings::load()?).take().ok_or_else(|| {
+    let value = args.key.of(&mut Settings::saved()?).take().ok_or_else(|| {
         Error::new(format!("the setting '{name}' is not saved"))
             .hint(format!("save it with: ankka config set {name} <value>"))
     })?;

@@ -18,7 +18,7 @@ pub(crate) struct ListArgs {
 
 /// Prints all settings.
 pub(crate) fn list(args: &ListArgs) -> Outcome {
-    let mut settings = Settings::load()?;
+    let mut settings = Settings::saved()?;
     match args.output.output {
         Format::Json => output::json(&settings)?,
         Format::Yaml => output::yaml(&settings)?,

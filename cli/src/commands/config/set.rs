@@ -16,7 +16,7 @@ pub(crate) struct SetArgs {
 
 /// Saves the setting.
 pub(crate) fn set(SetArgs { key, value }: SetArgs) -> Outcome {
-    let mut settings = Settings::load()?;
+    let mut settings = Settings::saved()?;
     let value = Some(value).filter(|value| !value.is_empty());
     match (key, &value) {
         (Key::Project, Some(id)) => {

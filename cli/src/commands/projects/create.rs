@@ -3,12 +3,13 @@
 use std::pin::pin;
 
 use ankka_crds::resources::AnkkaProjectSpec;
-use ankka_crds::{AnkkaProject, labels};
+use ankka_crds::{AnkkaProject, labels, project};
 use futures::TryStreamExt;
 use kube::ResourceExt;
 use kube::api::PostParams;
 use kube::runtime::{WatchStreamExt, watcher};
 
+use super::administrators::{self, Administrator};
 use super::{ProjectView, holds};
 use crate::args::{Global, OutputArgs};
 use crate::cluster::{Attempt, Cluster, Subject};
@@ -22,6 +23,11 @@ use crate::settings::Settings;
 pub(crate) struct CreateArgs {
     /// The project's id
     name: String,
+
+    /// Who administers the project: a user's name, `group:<NAME>`, or `serviceaccount:<NAMESPACE>/<NAME>`; may be repeated. You,
+    /// when absent
+    #[arg(long = "administrator", value_name = "WHO", value_parser = administrators::parse)]
+    administrators: Vec<Administrator>,
 
     /// Where the project's buckets are made; the installation's location when absent
     #[arg(long, value_name = "LOCATION")]
@@ -44,11 +50,18 @@ pub(crate) async fn create(args: CreateArgs, global: &Global) -> Outcome {
     let settings = Settings::load()?;
     settings.project(&args.name)?;
     let cluster = Cluster::connect(global).await?;
-    let spec = AnkkaProjectSpec {
+    let mut spec = AnkkaProjectSpec {
         location: args.location,
         image_pull_secrets: args.image_pull_secrets,
-        ..AnkkaProjectSpec::default()
+        administrators: args.administrators,
     };
+    project::validate_spec(&spec).map_err(|problems| Error {
+        problems: problems.into_iter().map(Into::into).collect(),
+        ..Error::new(format!("project '{}' cannot be created", args.name))
+    })?;
+    if spec.administrators.is_empty() {
+        spec.administrators = vec![administrators::myself(&cluster).await?];
+    }
     let attempt = Attempt { verb: "create", subject: Subject::Project(&args.name) };
     let params = PostParams { field_manager: Some(labels::CLI_MANAGER.to_owned()), ..PostParams::default() };
     let mut project = cluster

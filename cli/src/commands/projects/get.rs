@@ -40,6 +40,10 @@ fn lines(project: &ProjectView) -> String {
         ("name", project.name.clone()),
         ("namespace", project.namespace.clone()),
         ("ready", project.ready().to_owned()),
+        (
+            "administrators",
+            if project.administrators.is_empty() { "none".to_owned() } else { project.administrators.join(", ") },
+        ),
     ];
     pairs.extend(project.location.clone().map(|location| ("location", location)));
     if !project.image_pull_secrets.is_empty() {

@@ -39,11 +39,13 @@ fn listing(projects: &[ProjectView], wide: bool) -> String {
     let or_dash = |value: &Option<String>| value.clone().unwrap_or_else(|| "-".to_owned());
     let mut heading = vec!["NAME", "NAMESPACE", "READY"];
     if wide {
-        heading.extend(["LOCATION", "DETAIL"]);
+        heading.extend(["ADMINISTRATORS", "LOCATION", "DETAIL"]);
     }
     let rows = projects.iter().map(|project| {
         let mut row = vec![project.name.clone(), project.namespace.clone(), project.ready().to_owned()];
         if wide {
+            let none = project.administrators.is_empty();
+            row.push(if none { "-".to_owned() } else { project.administrators.join(",") });
             row.extend([&project.location, &project.detail].map(or_dash));
         }
         row

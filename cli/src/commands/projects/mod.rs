@@ -1,9 +1,11 @@
 //! `ankka projects`.
 
+mod administrators;
 mod create;
 mod delete;
 mod get;
 mod list;
+mod secrets;
 
 use ankka_crds::{AnkkaProject, names};
 use clap::Subcommand;
@@ -22,6 +24,9 @@ pub(crate) enum Command {
     List(list::ListArgs),
     Get(get::GetArgs),
     Delete(delete::DeleteArgs),
+    /// Sets, takes away and lists a project's Secrets
+    #[command(subcommand, visible_alias = "secret")]
+    Secrets(secrets::Command),
 }
 
 impl Command {
@@ -32,6 +37,7 @@ impl Command {
             Self::List(args) => args.output.json(),
             Self::Get(args) => args.output.json(),
             Self::Delete(args) => args.output.json(),
+            Self::Secrets(command) => command.json(),
         }
     }
 }
@@ -43,6 +49,7 @@ pub(crate) fn run(command: Command, global: &Global) -> Outcome {
         Command::List(args) => online(list::list(args, global)),
         Command::Get(args) => online(get::get(args, global)),
         Command::Delete(args) => online(delete::delete(args, global)),
+        Command::Secrets(command) => secrets::run(command, global),
     }
 }
 
@@ -54,6 +61,8 @@ struct ProjectView {
     namespace: String,
     /// Whether services can be applied.
     ready: bool,
+    /// Who administers it, as `--administrator` takes them.
+    administrators: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     location: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -72,6 +81,7 @@ impl ProjectView {
             namespace: status.namespace.unwrap_or_else(|| names::namespace(prefix, &name)),
             name,
             ready,
+            administrators: project.spec.administrators.iter().map(administrators::text).collect(),
             location: project.spec.location.clone(),
             image_pull_secrets: project.spec.image_pull_secrets.clone(),
             detail: if reported { status.detail } else { Some("no operator has reported on this project".to_owned()) },
