@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ankka_runtime::{
     http::{self, Health},
     metrics::Metrics,
-    queue::Queue,
+    queue::{Lateness, Queue},
     tenure::{Tenure, guarded},
     workers::{Replica, Tasks, end_of},
 };
@@ -13,7 +13,13 @@ use anyhow::Context;
 use kube::{Client, Config};
 use tokio_util::sync::CancellationToken;
 
-use crate::{cache::Cache, observe::Observer, passes::Passes, report, settings::Settings};
+use crate::{
+    cache::{Cache, Lifecycles},
+    observe::Observer,
+    passes::Passes,
+    report,
+    settings::Settings,
+};
 
 /// Name of the Lease.
 const LEASE: &str = "ankka-operator";
@@ -33,7 +39,10 @@ pub async fn run(settings: Settings, mut config: Config, stop: CancellationToken
 
     let cache = Arc::new(Cache::new(&settings.desired.prefix));
     let queue = Arc::new(Queue::new(settings.timing));
-    let metrics = Arc::new(metrics());
+    let mut metrics = metrics();
+    metrics.look_up(Lateness(queue.clone()));
+    metrics.look_up(Lifecycles(cache.clone()));
+    let metrics = Arc::new(metrics);
     let mut tasks = Tasks::new();
 
     let observer = Observer { cache: cache.clone(), queue: queue.clone(), metrics: metrics.clone() };

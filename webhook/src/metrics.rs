@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicU64;
 
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
-    metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
+    metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram, info::Info},
     registry::Registry,
 };
 
@@ -47,6 +47,7 @@ impl Default for Metrics {
 impl Metrics {
     fn registered(mut self) -> Self {
         let all = &mut self.registry;
+        all.register("build", "The version of this process", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
         all.register("reviews", "Reviews by endpoint and outcome", self.reviews.clone());
         all.register("review_seconds", "Time one review took, in seconds", self.seconds.clone());
         all.register(

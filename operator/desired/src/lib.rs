@@ -24,3 +24,4 @@ pub use facts::{Facts, Owner, PodState, ProjectFacts, Seen, WorkloadState};
 pub use fields::OwnFields;
 pub use report::{project_with_times, with_times};
 pub use settings::Settings;
+pub use status::LIFECYCLES;

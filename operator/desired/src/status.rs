@@ -10,6 +10,17 @@ use crate::{Action, ChildKind, Facts, PodState, WorkloadState};
 /// Why a service that asks for a bucket gets none.
 pub(crate) const NO_STORE: &str = "the installation has no object store";
 
+/// The documented words, as statuses hold them.
+pub const LIFECYCLES: [&str; 7] = [
+    Lifecycle::NotDeployed.word(),
+    Lifecycle::UpdateInProgress.word(),
+    Lifecycle::Ready.word(),
+    Lifecycle::PartiallyReady.word(),
+    Lifecycle::Unavailable.word(),
+    Lifecycle::Failed.word(),
+    Lifecycle::Paused.word(),
+];
+
 /// The documented words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lifecycle {

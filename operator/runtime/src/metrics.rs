@@ -3,12 +3,14 @@
 use std::{sync::atomic::AtomicU64, time::Duration};
 
 use prometheus_client::{
+    collector::Collector,
     encoding::EncodeLabelSet,
     metrics::{
         counter::Counter,
         family::Family,
         gauge::Gauge,
         histogram::{Histogram, exponential_buckets},
+        info::Info,
     },
     registry::{Registry, Unit},
 };
@@ -63,6 +65,8 @@ impl Metrics {
         let unreadable = Counter::default();
         let (leader, queue, known) = (Gauge::default(), Gauge::default(), Gauge::default());
         let last_pass = Gauge::default();
+        let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
+        registry.register("build", "The version of this process", build);
         registry.register("reconciles", "Passes over one object", passes.clone());
         registry.register("reconcile_errors", "Passes that did not finish, by cause", errors.clone());
         registry.register_with_unit("reconcile_duration", "Time one pass took", Unit::Seconds, duration.clone());
@@ -70,10 +74,15 @@ impl Metrics {
         registry.register("watch_errors", "Watches that broke and were taken up again", watch_errors.clone());
         registry.register("unreadable_objects", "Stored objects that could not be decoded", unreadable.clone());
         registry.register("leader", "1 while this replica acts, 0 while it stands by", leader.clone());
-        registry.register("queue_depth", "Objects that wait for a pass now", queue.clone());
+        registry.register("queue_depth", "Objects that are due for a pass and wait for a worker", queue.clone());
         registry.register(objects, "Those that are known", known.clone());
         registry.register_with_unit("last_pass", "When a pass last finished", Unit::Seconds, last_pass.clone());
         Self { registry, passes, errors, duration, writes, watch_errors, unreadable, leader, queue, known, last_pass }
+    }
+
+    /// Has what is looked up when somebody asks be told, too.
+    pub fn look_up(&mut self, collector: impl Collector) {
+        self.registry.register_collector(Box::new(collector));
     }
 
     /// A pass over a `subject` finished after `took`; `error` is the label of why it did not succeed.
@@ -136,6 +145,7 @@ mod tests {
             "ankka_operator_leader 1",
             "ankka_operator_queue_depth 7",
             "ankka_operator_services 9",
+            concat!("ankka_operator_build_info{version=\"", env!("CARGO_PKG_VERSION"), "\"} 1"),
         ] {
             assert!(text.contains(line), "{line} not in {text}");
         }

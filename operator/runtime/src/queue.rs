@@ -5,11 +5,18 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
+    fmt::Debug,
     hash::Hash,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
+use prometheus_client::{
+    collector::Collector,
+    encoding::{DescriptorEncoder, EncodeMetric},
+    metrics::gauge::ConstGauge,
+    registry::Unit,
+};
 use rand::RngExt;
 use tokio::{sync::Notify, time::Instant};
 
@@ -148,8 +155,26 @@ impl<K: Clone + Eq + Hash> Queue<K> {
         self.lock().waiting.range(..=(Instant::now(), u64::MAX)).count()
     }
 
+    /// How long the first key has been due; nothing when none is.
+    pub fn overdue(&self) -> Duration {
+        let first = self.lock().waiting.first_key_value().map(|(due, _)| due.0);
+        first.map_or(Duration::ZERO, |due| Instant::now().saturating_duration_since(due))
+    }
+
     fn lock(&self) -> MutexGuard<'_, State<K>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Tells how late the queue is.
+#[derive(Debug)]
+pub struct Lateness<K>(pub Arc<Queue<K>>);
+
+impl<K: Clone + Debug + Eq + Hash + Send + Sync + 'static> Collector for Lateness<K> {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
+        let overdue = ConstGauge::new(self.0.overdue().as_secs_f64());
+        let help = "How long the first object of the queue has been due";
+        overdue.encode(encoder.encode_descriptor("queue_overdue", help, Some(&Unit::Seconds), overdue.metric_type())?)
     }
 }
 
@@ -206,10 +231,11 @@ mod tests {
         queue.add("a");
         queue.add("a");
         queue.add("b");
-        assert_eq!((queue.depth(), queue.is_busy()), (2, true));
+        tokio::time::advance(Duration::from_secs(3)).await;
+        assert_eq!((queue.depth(), queue.is_busy(), queue.overdue()), (2, true, Duration::from_secs(3)));
         assert_eq!(queue.next().await, "a");
         assert_eq!(queue.next().await, "b");
-        assert_eq!((queue.depth(), queue.is_busy()), (0, false));
+        assert_eq!((queue.depth(), queue.is_busy(), queue.overdue()), (0, false, Duration::ZERO));
         assert!(idle(&queue, Duration::from_secs(10)).await);
     }
 

@@ -6,6 +6,7 @@
 
 mod compact;
 mod entry;
+mod population;
 mod versioned;
 
 use std::{
@@ -24,6 +25,7 @@ use tokio::time::Instant;
 
 pub(crate) use self::entry::why_unreadable;
 pub use self::entry::{StoredService, Unreadable};
+pub use self::population::{Lifecycles, Population};
 pub use self::versioned::{Source, Stream};
 use self::{
     compact::{Sets, StoredChild},
