@@ -1,8 +1,11 @@
 //! The command line: argument types only.
 
+use std::io::IsTerminal;
+
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::{completion, config, man, projects, reference, services, version};
+use crate::duration::{self, Limit};
 use crate::output::Format;
 
 /// Runs services on Kubernetes from their descriptors.
@@ -84,6 +87,38 @@ impl OutputArgs {
     /// Whether errors are JSON too.
     pub(crate) fn json(self) -> bool {
         self.output == Format::Json
+    }
+}
+
+/// Whether a command waits for what it has asked for, and how long.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub(crate) struct WaitArgs {
+    /// Wait until it is done, at most this long, e.g. `90s`; `0` does not wait [default: 10m on a terminal, 0 elsewhere]
+    #[arg(
+        long,
+        value_name = "DURATION",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "10m",
+        value_parser = duration::parse,
+        conflicts_with = "no_wait"
+    )]
+    wait: Option<Limit>,
+
+    /// Do not wait
+    #[arg(long)]
+    no_wait: bool,
+}
+
+impl WaitArgs {
+    /// How long to wait: what was asked for, and otherwise 10 minutes where somebody is watching. None when not at all.
+    pub(crate) fn limit(self) -> Option<Limit> {
+        let limit = match self.wait {
+            Some(limit) => Some(limit),
+            None if !self.no_wait && std::io::stderr().is_terminal() => Some(duration::DEFAULT),
+            None => None,
+        };
+        limit.filter(|limit| !limit.0.is_zero())
     }
 }
 

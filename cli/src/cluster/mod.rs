@@ -1,15 +1,20 @@
 //! The cluster a command talks to. There is no server of ours in between, and no discovery: every path is known.
 
+mod command;
 mod connect;
 mod explain;
+mod installation;
+mod patch;
 mod store;
 
 use ankka_crds::{AnkkaProject, AnkkaService};
 use kube::{Api, Client};
 
 pub(crate) use explain::{Attempt, Subject};
-pub(crate) use store::{Applied, Change};
+pub(crate) use installation::{DEFINITION, Published};
+pub(crate) use store::{Applied, Change, Wanted};
 
+use crate::error::Error;
 use crate::settings::Project;
 
 /// A connection to one cluster.
@@ -23,6 +28,16 @@ impl Cluster {
     /// The services of a project.
     pub(crate) fn services(&self, project: &Project) -> Api<AnkkaService> {
         Api::namespaced(self.client.clone(), &project.namespace)
+    }
+
+    /// One service.
+    pub(crate) async fn service(
+        &self,
+        attempt: Attempt<'_>,
+        name: &str,
+        project: &Project,
+    ) -> Result<AnkkaService, Error> {
+        self.services(project).get(name).await.map_err(|cause| self.explain(attempt, cause))
     }
 
     /// All projects.

@@ -6,19 +6,20 @@
 //!   it alone), or the controller has already reported on this generation, which it cannot have done for one just made;
 //! * *configured*: otherwise.
 
+use std::collections::BTreeMap;
+
 use ankka_crds::{AnkkaService, GROUP, ServiceSpec, VERSION, labels};
 use jiff::{SignedDuration, Timestamp};
 use kube::api::{Patch, PatchParams, ValidationDirective};
-use kube::client::Body;
-use kube::core::{Request, Status};
+use kube::core::Status;
 use kube::{Resource, ResourceExt};
 use serde_json::json;
 
+use super::patch::Answer;
 use super::{Attempt, Cluster, Subject, explain};
 use crate::error::Error;
 use crate::output;
 use crate::settings::Project;
-use crate::show::yaml;
 
 /// A service as stored, and how it got there.
 pub(crate) struct Applied {
@@ -52,79 +53,59 @@ impl Change {
     }
 }
 
+/// A descriptor on its way into the cluster.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted<'a> {
+    /// The service's name.
+    pub(crate) name: &'a str,
+    /// The descriptor's `service` object.
+    pub(crate) service: &'a ServiceSpec,
+    /// Of a rollback, the generation whose descriptor it is.
+    pub(crate) rolled_back_to: Option<i64>,
+}
+
 impl Cluster {
     /// Stores the descriptor's `service` object, taking it over from whoever else wrote it and saying so. Commands' fields
     /// stay as they are. `dry_run` lets the server do everything but store it.
-    pub(crate) async fn apply(
-        &self,
-        project: &Project,
-        name: &str,
-        service: &ServiceSpec,
-        dry_run: bool,
-    ) -> Result<Applied, Error> {
+    pub(crate) async fn apply(&self, project: &Project, wanted: Wanted<'_>, dry_run: bool) -> Result<Applied, Error> {
+        let Wanted { name, service, rolled_back_to } = wanted;
+        let attempt = Attempt {
+            verb: if rolled_back_to.is_some() { "roll back" } else { "apply" },
+            subject: Subject::Service(name, project),
+        };
         let mut params = PatchParams {
             dry_run,
             field_validation: Some(ValidationDirective::Strict),
             ..PatchParams::apply(labels::CLI_MANAGER)
         };
-        let body = json!({
+        let annotations: BTreeMap<_, _> =
+            rolled_back_to.map(|generation| (labels::ROLLED_BACK_TO, generation.to_string())).into_iter().collect();
+        let mut body = json!({
             "apiVersion": format!("{GROUP}/{VERSION}"),
             "kind": AnkkaService::kind(&()),
             "metadata": { "name": name },
             "spec": { "service": service },
         });
-        match self.patch(project, name, &params, &body).await? {
-            Ok(applied) => Ok(applied),
+        if !annotations.is_empty() {
+            body["metadata"]["annotations"] = json!(annotations);
+        }
+        let body = Patch::Apply(body);
+        let answer = match self.patch(attempt, name, project, &params, &body).await? {
+            Ok(answer) => answer,
+            Err(conflict) if other_managers(&conflict).is_empty() => return Err(explain::refused(attempt, &conflict)),
             Err(conflict) => {
                 for manager in other_managers(&conflict) {
                     output::warning(&format!("took over from '{manager}'"));
                 }
                 params.force = true;
-                self.patch(project, name, &params, &body).await?.map_err(|status| {
-                    explain::refused(Attempt { verb: "apply", subject: Subject::Service(name, project) }, &status)
-                })
+                self.patch(attempt, name, project, &params, &body)
+                    .await?
+                    .map_err(|status| explain::refused(attempt, &status))?
             }
-        }
-    }
-
-    /// One request; a conflict with other managers is an answer of its own.
-    async fn patch(
-        &self,
-        project: &Project,
-        name: &str,
-        params: &PatchParams,
-        body: &serde_json::Value,
-    ) -> Result<Result<Applied, Box<Status>>, Error> {
-        let attempt = Attempt { verb: "apply", subject: Subject::Service(name, project) };
-        let failed = |cause| self.explain(attempt, cause);
-        let request = Request::new(AnkkaService::url_path(&(), Some(&project.namespace)))
-            .patch(name, params, &Patch::Apply(body))
-            .map_err(|cause| failed(kube::Error::BuildRequest(cause)))?;
-        let text = yaml::safe(body.to_string());
-        let sent = Timestamp::now();
-        let response = self.client.send(request.map(|_| Body::from(text.into_bytes()))).await.map_err(failed)?;
-        let took = Timestamp::now().duration_since(sent);
-        let (head, body) = response.into_parts();
-        let text = body.collect_bytes().await.map_err(failed)?;
-        for text in head.headers.get_all("warning").iter().filter_map(|value| warning_text(value.to_str().ok()?)) {
-            output::warning(&text);
-        }
-        if !head.status.is_success() {
-            let status: Status = serde_json::from_slice(&text).unwrap_or_else(|_| {
-                Status::failure(String::from_utf8_lossy(&text).trim(), "").with_code(head.status.as_u16())
-            });
-            let conflict = status.code == 409 && !other_managers(&status).is_empty();
-            return if conflict { Ok(Err(Box::new(status))) } else { Err(explain::refused(attempt, &status)) };
-        }
-        let service: AnkkaService =
-            serde_json::from_slice(&text).map_err(|cause| failed(kube::Error::SerdeError(cause)))?;
-        let at = head
-            .headers
-            .get("date")
-            .and_then(|date| jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(date.to_str().ok()?).ok())
-            .unwrap_or_else(Timestamp::now);
-        let change = if head.status.as_u16() == 201 { Change::Created } else { change(&service, at - took) };
-        Ok(Ok(Applied { service, change, at }))
+        };
+        let Answer { service, created, at, took } = answer;
+        let change = if created { Change::Created } else { change(&service, at - took) };
+        Ok(Applied { service, change, at })
     }
 }
 
@@ -165,12 +146,6 @@ fn other_managers(status: &Status) -> Vec<String> {
     managers
 }
 
-/// The text of a `Warning` header: `299 - "text"`.
-fn warning_text(header: &str) -> Option<String> {
-    let quoted = header.splitn(3, ' ').nth(2)?;
-    Some(quoted.trim().strip_prefix('"')?.strip_suffix('"')?.replace("\\\"", "\"").replace("\\\\", "\\"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -206,11 +181,5 @@ mod tests {
     fn a_generation_already_reported_on_is_not_new() {
         let since: Timestamp = "2026-11-30T12:00:10Z".parse().expect("is a time");
         assert_eq!(change(&stored("2026-11-30T12:00:10Z", 2, Some(2)), since), Change::Unchanged);
-    }
-
-    #[test]
-    fn warnings_are_read_as_the_server_quotes_them() {
-        assert_eq!(warning_text(r#"299 - "an \"even\" number""#).as_deref(), Some("an \"even\" number"));
-        assert_eq!(warning_text("garbage"), None);
     }
 }

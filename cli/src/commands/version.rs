@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use ankka_crds::labels;
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::{Api, ResourceExt};
+use kube::ResourceExt;
 use serde::Serialize;
 
 use crate::args::{Global, OutputArgs};
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, DEFINITION};
 use crate::error::{Exit, Outcome};
 use crate::output::{self, Format};
 use crate::settings::Settings;
@@ -16,8 +15,6 @@ use crate::show::lines;
 
 /// This command's version.
 const CLIENT: &str = env!("CARGO_PKG_VERSION");
-/// The definition that carries the platform's version.
-const DEFINITION: &str = "ankkaservices.ankka.dev";
 /// How long the cluster may take to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -97,8 +94,7 @@ pub(crate) async fn version(args: VersionArgs, global: &Global) -> Outcome {
 /// The platform, from the annotations its chart leaves.
 async fn platform(global: &Global) -> Result<Platform, String> {
     let cluster = Cluster::connect(global).await.map_err(|error| error.message)?;
-    let definitions: Api<CustomResourceDefinition> = Api::all(cluster.client());
-    let definition = match definitions.get_metadata_opt(DEFINITION).await {
+    let definition = match cluster.definition().await {
         Ok(Some(definition)) => definition,
         Ok(None) => return Err("the ankka chart is not installed in this cluster".to_owned()),
         Err(kube::Error::Api(status)) if status.code == 401 => return Err("the cluster rejected the login".to_owned()),

@@ -1,9 +1,12 @@
 //! One service as `get` and `list` show it.
 
-use ankka_crds::{AnkkaService, labels};
+use ankka_crds::{AnkkaService, AnkkaServiceStatus, labels};
 use kube::ResourceExt;
 use serde::Serialize;
 
+use super::address::Exposure;
+use crate::error::Error;
+use crate::output::{self, Format};
 use crate::show::{lines, table};
 
 /// One service as members read it. Its fields are the output of `-o json`.
@@ -24,8 +27,13 @@ pub(crate) struct ServiceView {
     hosting: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     protocol: Option<String>,
-    /// Where the service is reached from outside; null when it is not exposed.
+    /// Whether an address outside the cluster was asked for.
+    exposed: bool,
+    /// Where the service is reached from outside; null when it is not exposed, or nowhere yet.
     hostname: Option<String>,
+    /// Of an exposed service, how its route is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    route: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     address: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -36,6 +44,8 @@ pub(crate) struct ServiceView {
     object_storage: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     detail: Option<String>,
+    #[serde(skip)]
+    exposure: Exposure,
 }
 
 impl ServiceView {
@@ -56,6 +66,14 @@ impl ServiceView {
                 None => "no operator has reported on this service".to_owned(),
             })
         };
+        let exposure = Exposure::of(service);
+        let detail = if service.metadata.deletion_timestamp.is_some() {
+            Some("it is being deleted".to_owned())
+        } else if confirmed {
+            detail(&status, &exposure)
+        } else {
+            unconfirmed()
+        };
         Self {
             name: service.name_any(),
             project: project.to_owned(),
@@ -68,19 +86,39 @@ impl ServiceView {
             image: spec.image.clone().unwrap_or_default(),
             hosting: spec.hosting.clone().unwrap_or_else(|| "embedded".to_owned()),
             protocol: spec.protocol.clone(),
-            hostname: None,
+            exposed: service.spec.exposed,
+            hostname: exposure.url().map(str::to_owned),
+            route: status.route.clone().filter(|_| service.spec.exposed),
+            detail,
             address: status.address,
             image_digest: status.image_digest,
             database: status.database.map(|database| database.phase),
             object_storage: status.object_storage.map(|storage| storage.phase),
-            detail: if service.metadata.deletion_timestamp.is_some() {
-                Some("it is being deleted".to_owned())
-            } else if confirmed {
-                status.detail
-            } else {
-                unconfirmed()
-            },
+            exposure,
         }
+    }
+
+    /// The same service with this address outside, which the operator has not reported yet.
+    pub(crate) fn at(mut self, url: String) -> Self {
+        self.hostname = Some(url.clone());
+        self.exposure = Exposure::At(url);
+        self
+    }
+
+    /// Prints it as `get` does.
+    pub(crate) fn print(&self, format: Format) -> Result<(), Error> {
+        match format {
+            Format::Table => Ok(output::data(&self.lines(false))?),
+            Format::Wide => Ok(output::data(&self.lines(true))?),
+            Format::Name => Ok(output::data(&self.reference())?),
+            Format::Json => output::json(self),
+            Format::Yaml => output::yaml(self),
+        }
+    }
+
+    /// The service's name.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
     }
 
     /// `service/<name>`, as kubectl names things.
@@ -109,7 +147,7 @@ impl ServiceView {
         ];
         let mut push = |label, value: &Option<String>| pairs.extend(value.clone().map(|value| (label, value)));
         push("protocol", &self.protocol);
-        push("hostname", &Some(self.hostname.clone().unwrap_or_else(|| "not exposed".to_owned())));
+        push("hostname", &Some(self.exposure.to_string()));
         if wide {
             push("namespace", &Some(self.namespace.clone()));
             push("address", &self.address);
@@ -120,6 +158,21 @@ impl ServiceView {
         push("detail", &self.detail);
         lines::aligned(&pairs)
     }
+}
+
+/// Why the service is not as it was asked for: what the platform says of the whole, then of the parts it has not named yet.
+fn detail(status: &AnkkaServiceStatus, exposure: &Exposure) -> Option<String> {
+    let part = |what: &str, why: Option<&String>| Some((format!("{what}: {}", why?), why?.clone()));
+    let database = part("database", status.database.as_ref().and_then(|database| database.detail.as_ref()));
+    let storage = part("object storage", status.object_storage.as_ref().and_then(|storage| storage.detail.as_ref()));
+    let route = part("route rejected", exposure.rejection());
+    let mut said: Vec<String> = status.detail.iter().cloned().collect();
+    for (text, why) in [database, storage, route].into_iter().flatten() {
+        if !said.iter().any(|already| already.contains(&why)) {
+            said.push(text);
+        }
+    }
+    (!said.is_empty()).then(|| said.join("; "))
 }
 
 /// The table of `services list`.

@@ -3,6 +3,7 @@
 mod instance;
 mod judge;
 mod progress;
+mod route;
 
 use std::collections::BTreeMap;
 use std::pin::pin;
@@ -18,6 +19,7 @@ use kube::{Api, ResourceExt};
 use instance::Instance;
 use judge::{Target, Verdict, advice, current, judge, report};
 use progress::Progress;
+pub(crate) use route::until_routed;
 
 use crate::cluster::{Applied, Change, Cluster};
 use crate::duration::{self, Limit};

@@ -2,8 +2,10 @@
 
 mod apply;
 mod cluster;
+mod commands;
 mod config;
 mod delete;
+mod expose;
 mod names;
 mod projects;
 mod reference;

@@ -1,12 +1,9 @@
 //! `ankka services apply`.
 
-use std::io::IsTerminal;
-
 use ankka_crds::{Context, Located, descriptor};
 
-use crate::args::{Global, OutputArgs};
-use crate::cluster::{Applied, Cluster};
-use crate::duration::{self, Limit};
+use crate::args::{Global, OutputArgs, WaitArgs};
+use crate::cluster::{Applied, Cluster, Wanted};
 use crate::error::{Error, Exit, Outcome};
 use crate::input::Input;
 use crate::output::{self, Format};
@@ -25,21 +22,8 @@ pub(crate) struct ApplyArgs {
     #[arg(long)]
     dry_run: bool,
 
-    /// Wait until the service is ready, at most this long, e.g. `90s`; `0` does not wait [default: 10m on a terminal, 0 elsewhere]
-    #[arg(
-        long,
-        value_name = "DURATION",
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "10m",
-        value_parser = duration::parse,
-        conflicts_with = "no_wait"
-    )]
-    wait: Option<Limit>,
-
-    /// Do not wait
-    #[arg(long)]
-    no_wait: bool,
+    #[command(flatten)]
+    wait: WaitArgs,
 
     #[command(flatten)]
     pub(super) output: OutputArgs,
@@ -55,7 +39,8 @@ pub(crate) async fn apply(args: ApplyArgs, global: &Global) -> Outcome {
         Err(problems) => return refused(&args.file, &text, &problems, args.output.json()),
     };
     let cluster = Cluster::connect(global).await?;
-    let applied = match cluster.apply(&project, &descriptor.name, &descriptor.service, args.dry_run).await {
+    let wanted = Wanted { name: &descriptor.name, service: &descriptor.service, rolled_back_to: None };
+    let applied = match cluster.apply(&project, wanted, args.dry_run).await {
         Ok(applied) => applied,
         Err(error) => return denied(&args.file, &text, error, args.output.json()),
     };
@@ -72,11 +57,10 @@ pub(crate) async fn apply(args: ApplyArgs, global: &Global) -> Outcome {
         print(format, &applied, &project.id, "validated (server dry run)")?;
         return Ok(Exit::Success);
     }
-    let limit = limit(&args);
-    if limit.0.is_zero() {
+    let Some(limit) = args.wait.limit() else {
         print(format, &applied, &project.id, applied.change.word())?;
         return Ok(Exit::Success);
-    }
+    };
     let people = matches!(format, Format::Table | Format::Wide | Format::Name);
     if people {
         print(format, &applied, &project.id, applied.change.word())?;
@@ -88,16 +72,6 @@ pub(crate) async fn apply(args: ApplyArgs, global: &Global) -> Outcome {
     match ended.error {
         Some(error) => Err(error),
         None => Ok(ended.exit),
-    }
-}
-
-/// How long to wait: what was asked for, and otherwise 10 minutes where somebody is watching.
-fn limit(args: &ApplyArgs) -> Limit {
-    let none = Limit(std::time::Duration::ZERO);
-    match args.wait {
-        Some(limit) => limit,
-        None if !args.no_wait && std::io::stderr().is_terminal() => duration::DEFAULT,
-        None => none,
     }
 }
 

@@ -9,7 +9,7 @@ use kube::api::{DeleteParams, ListParams};
 use serde::Serialize;
 
 use super::checked;
-use crate::args::{Global, OutputArgs};
+use crate::args::{Global, OutputArgs, WaitArgs};
 use crate::cluster::{Attempt, Cluster, Subject};
 use crate::duration::{self, Limit};
 use crate::error::{Error, Exit, Outcome};
@@ -17,22 +17,14 @@ use crate::output::{self, Format};
 use crate::settings::{Project, Settings};
 use crate::show::service::selector;
 
-/// Deletes a service. Its bucket, its database and their credentials stay, and applying it again finds them.
+/// Deletes a service; it is done when its instances are gone. Its bucket, its database and their credentials stay, and applying it again finds them.
 #[derive(clap::Args)]
 pub(crate) struct DeleteArgs {
     /// The service
     name: String,
 
-    /// Wait until its instances are gone, at most this long, e.g. `90s`
-    #[arg(
-        long,
-        value_name = "DURATION",
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "10m",
-        value_parser = duration::parse
-    )]
-    wait: Option<Limit>,
+    #[command(flatten)]
+    wait: WaitArgs,
 
     #[command(flatten)]
     pub(super) output: OutputArgs,
@@ -80,9 +72,9 @@ pub(crate) async fn delete(args: DeleteArgs, global: &Global) -> Outcome {
             }
         }
     }
-    match args.wait {
-        Some(limit) if !limit.0.is_zero() => until_gone(&cluster, &project, &args.name, limit).await,
-        _ => Ok(Exit::Success),
+    match args.wait.limit() {
+        Some(limit) => until_gone(&cluster, &project, &args.name, limit).await,
+        None => Ok(Exit::Success),
     }
 }
 

@@ -4,7 +4,6 @@ use super::checked;
 use crate::args::{Global, OutputArgs};
 use crate::cluster::{Attempt, Cluster, Subject};
 use crate::error::{Exit, Outcome};
-use crate::output::{self, Format};
 use crate::settings::Settings;
 use crate::show::service::ServiceView;
 
@@ -24,14 +23,7 @@ pub(crate) async fn get(args: GetArgs, global: &Global) -> Outcome {
     checked(&args.name)?;
     let cluster = Cluster::connect(global).await?;
     let attempt = Attempt { verb: "get", subject: Subject::Service(&args.name, &project) };
-    let service = cluster.services(&project).get(&args.name).await.map_err(|cause| cluster.explain(attempt, cause))?;
-    let view = ServiceView::of(&service, &project.id);
-    match args.output.output {
-        Format::Table => output::data(&view.lines(false))?,
-        Format::Wide => output::data(&view.lines(true))?,
-        Format::Name => output::data(&view.reference())?,
-        Format::Json => output::json(&view)?,
-        Format::Yaml => output::yaml(&view)?,
-    }
+    let service = cluster.service(attempt, &args.name, &project).await?;
+    ServiceView::of(&service, &project.id).print(args.output.output)?;
     Ok(Exit::Success)
 }

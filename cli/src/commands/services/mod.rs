@@ -2,9 +2,15 @@
 
 mod apply;
 mod delete;
+mod ending;
+mod expose;
 mod get;
 mod list;
+mod pause;
 mod render;
+mod restart;
+mod resume;
+mod unexpose;
 mod validate;
 
 use ankka_crds::{Context, ServiceSpec};
@@ -23,6 +29,11 @@ pub(crate) enum Command {
     Get(get::GetArgs),
     #[command(visible_alias = "ls")]
     List(list::ListArgs),
+    Pause(pause::PauseArgs),
+    Resume(resume::ResumeArgs),
+    Restart(restart::RestartArgs),
+    Expose(expose::ExposeArgs),
+    Unexpose(unexpose::UnexposeArgs),
     Delete(delete::DeleteArgs),
 }
 
@@ -35,6 +46,11 @@ impl Command {
             Self::Apply(args) => args.output.json(),
             Self::Get(args) => args.output.json(),
             Self::List(args) => args.output.json(),
+            Self::Pause(args) => args.output.json(),
+            Self::Resume(args) => args.output.json(),
+            Self::Restart(args) => args.output.json(),
+            Self::Expose(args) => args.output.json(),
+            Self::Unexpose(args) => args.output.json(),
             Self::Delete(args) => args.output.json(),
         }
     }
@@ -48,6 +64,11 @@ pub(crate) fn run(command: Command, global: &Global) -> Outcome {
         Command::Apply(args) => online(apply::apply(args, global)),
         Command::Get(args) => online(get::get(args, global)),
         Command::List(args) => online(list::list(args, global)),
+        Command::Pause(args) => online(pause::pause(args, global)),
+        Command::Resume(args) => online(resume::resume(args, global)),
+        Command::Restart(args) => online(restart::restart(args, global)),
+        Command::Expose(args) => online(expose::expose(args, global)),
+        Command::Unexpose(args) => online(unexpose::unexpose(args, global)),
         Command::Delete(args) => online(delete::delete(args, global)),
     }
 }

@@ -17,6 +17,7 @@ pub(crate) struct Request {
     pub(crate) method: String,
     pub(crate) path: String,
     pub(crate) query: String,
+    pub(crate) content_type: String,
     pub(crate) body: Value,
 }
 
@@ -138,11 +139,12 @@ pub(crate) fn kubeconfig(context: &str, server: &str) -> String {
     .to_string()
 }
 
-async fn respond(State(server): State<Server>, method: Method, uri: Uri, _: HeaderMap, body: Bytes) -> Response {
+async fn respond(State(server): State<Server>, method: Method, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
     let request = Request {
         method: method.to_string(),
         path: uri.path().to_owned(),
         query: uri.query().unwrap_or_default().to_owned(),
+        content_type: headers.get("content-type").and_then(|kind| kind.to_str().ok()).unwrap_or_default().to_owned(),
         body: serde_json::from_slice(&body).unwrap_or(Value::Null),
     };
     let again = {

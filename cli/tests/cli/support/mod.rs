@@ -3,6 +3,7 @@
 mod fake;
 pub(crate) mod objects;
 mod schema;
+mod stored;
 
 use std::path::Path;
 
@@ -11,6 +12,7 @@ use tempfile::TempDir;
 
 pub(crate) use fake::{Fake, Reply, Request};
 pub(crate) use schema::assert_schema;
+pub(crate) use stored::Stored;
 
 /// A minimal descriptor that keeps every rule.
 pub(crate) const CART: &str = r#"{ "name": "cart", "service": { "image": "registry.example.com/acme/cart:1.4.2" } }"#;

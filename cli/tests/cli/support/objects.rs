@@ -9,6 +9,9 @@ pub(crate) const PROJECTS: &str = "/apis/ankka.dev/v1alpha1/ankkaprojects";
 /// Where the pods of project `shop` are.
 pub(crate) const PODS: &str = "/api/v1/namespaces/ankka-shop/pods";
 
+/// The definition of services, which says what is installed.
+pub(crate) const DEFINITION: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/ankkaservices.ankka.dev";
+
 /// A service of project `shop` at this generation, with this status.
 pub(crate) fn service(name: &str, generation: i64, status: &Value) -> Value {
     json!({

@@ -1,0 +1,35 @@
+//! `ankka services resume`.
+
+use serde_json::json;
+
+use super::{checked, ending};
+use crate::args::{Global, OutputArgs, WaitArgs};
+use crate::cluster::Cluster;
+use crate::error::Outcome;
+use crate::settings::Settings;
+
+/// Starts a paused service with its newest descriptor; it is done when the service is ready.
+#[derive(clap::Args)]
+pub(crate) struct ResumeArgs {
+    /// The service
+    name: String,
+
+    #[command(flatten)]
+    wait: WaitArgs,
+
+    #[command(flatten)]
+    pub(super) output: OutputArgs,
+}
+
+/// Resumes the service.
+pub(crate) async fn resume(args: ResumeArgs, global: &Global) -> Outcome {
+    let project = Settings::load()?.selected(global.project.as_deref())?;
+    checked(&args.name)?;
+    let cluster = Cluster::connect(global).await?;
+    // Taken away and not set to false: nobody has to own what is no longer asked for.
+    let resumed = cluster
+        .command("resume", &args.name, &project, |service| Ok(service.spec.paused.then(|| json!({ "paused": null }))))
+        .await?;
+    ending::say(&resumed, "resumed", "not paused");
+    ending::settle(&cluster, &project, resumed, args.wait.limit(), args.output.output).await
+}

@@ -1,0 +1,35 @@
+//! `ankka services unexpose`.
+
+use serde_json::json;
+
+use super::{checked, ending};
+use crate::args::{Global, OutputArgs};
+use crate::cluster::Cluster;
+use crate::error::{Exit, Outcome};
+use crate::settings::Settings;
+
+/// Takes away a service's address outside the cluster. Its instances run on.
+#[derive(clap::Args)]
+pub(crate) struct UnexposeArgs {
+    /// The service
+    name: String,
+
+    #[command(flatten)]
+    pub(super) output: OutputArgs,
+}
+
+/// Takes the address away.
+pub(crate) async fn unexpose(args: UnexposeArgs, global: &Global) -> Outcome {
+    let project = Settings::load()?.selected(global.project.as_deref())?;
+    checked(&args.name)?;
+    let cluster = Cluster::connect(global).await?;
+    // Taken away and not set to false: nobody has to own what is no longer asked for.
+    let hidden = cluster
+        .command("unexpose", &args.name, &project, |service| {
+            Ok(service.spec.exposed.then(|| json!({ "exposed": null })))
+        })
+        .await?;
+    ending::say(&hidden, "unexposed", "not exposed");
+    ending::show(&hidden, &project, args.output.output)?;
+    Ok(Exit::Success)
+}
