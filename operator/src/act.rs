@@ -6,14 +6,14 @@
 
 use std::sync::Arc;
 
-use ankka_desired::{Action, Child, ChildKind, Seen, WorkloadState, merged, scaled};
+use ankka_desired::{Action, Child, ChildKind, HttpRoute, RouteState, Seen, WorkloadState, merged, scaled};
 use futures::future::join_all;
 use k8s_openapi::{api::apps::v1::Deployment, apimachinery::pkg::apis::meta::v1::ObjectMeta};
-use serde::Deserialize;
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use crate::{
-    cache::{Cache, ServiceId, Source, version_of},
+    cache::{Cache, Progress, ServiceId, Source, version_of},
     error::Error,
     wire::{Target, Wire},
 };
@@ -51,7 +51,7 @@ pub(crate) struct Answer {
 
 impl Actor {
     /// Carries out what was decided about one service. What the instances need comes before them; what does not depend on
-    /// each other goes out together; deletions come last. After an error nothing of a later stage is sent.
+    /// each other goes out together; routes and deletions come last. After an error nothing of a later stage is sent.
     pub async fn all(&self, id: &ServiceId, actions: Vec<Action>) -> Result<Outcome, Error> {
         let mut stages: [Vec<Action>; 4] = Default::default();
         for action in actions {
@@ -73,7 +73,7 @@ impl Actor {
     pub async fn probe(&self, id: &ServiceId, kind: ChildKind) -> Result<(), Error> {
         let place = Place::new(id, kind);
         match self.wire.get::<Answer>(place.target()).await? {
-            Some(found) => self.found(&place, &found.metadata, None, Source::Probed),
+            Some(found) => self.found(&place, &found.metadata, Progress::None, Source::Probed),
             None => self.gone(&place),
         }
         Ok(())
@@ -107,7 +107,7 @@ impl Actor {
         };
         let metadata = metadata_of(&live);
         if metadata.uid.as_deref() != Some(uid) || metadata.deletion_timestamp.is_some() {
-            self.found(place, &metadata, None, Source::Answered);
+            self.found(place, &metadata, Progress::None, Source::Answered);
             return Ok(Outcome::Judge);
         }
         match self.written(place, false, &conditional(body(&live), metadata)).await {
@@ -132,23 +132,30 @@ impl Actor {
     }
 
     async fn written(&self, place: &Place<'_>, new: bool, body: &Value) -> Result<(), Error> {
-        let target = place.target();
-        let (metadata, workload) = if place.kind == ChildKind::Deployment {
-            let deployment: Deployment =
-                if new { self.wire.create(target, body).await? } else { self.wire.update(target, body).await? };
-            let workload = WorkloadState::of(&deployment);
-            (deployment.metadata, Some(workload))
-        } else {
-            let answer: Answer =
-                if new { self.wire.create(target, body).await? } else { self.wire.update(target, body).await? };
-            (answer.metadata, None)
+        let (metadata, progress) = match place.kind {
+            ChildKind::Deployment => {
+                let deployment: Deployment = self.sent(place, new, body).await?;
+                let workload = WorkloadState::of(&deployment);
+                (deployment.metadata, Progress::Workload(workload))
+            }
+            ChildKind::HttpRoute => {
+                let route: HttpRoute = self.sent(place, new, body).await?;
+                let state = RouteState::of(&route);
+                (route.metadata, Progress::Route(state))
+            }
+            _ => (self.sent::<Answer>(place, new, body).await?.metadata, Progress::None),
         };
-        self.found(place, &metadata, workload, Source::Answered);
+        self.found(place, &metadata, progress, Source::Answered);
         Ok(())
     }
 
-    fn found(&self, place: &Place<'_>, metadata: &ObjectMeta, workload: Option<WorkloadState>, source: Source) {
-        self.cache.put_child(place.id, place.kind, version_of(metadata), Seen::of(metadata), workload, source);
+    async fn sent<T: DeserializeOwned>(&self, place: &Place<'_>, new: bool, body: &Value) -> Result<T, Error> {
+        let target = place.target();
+        if new { self.wire.create(target, body).await } else { self.wire.update(target, body).await }
+    }
+
+    fn found(&self, place: &Place<'_>, metadata: &ObjectMeta, progress: Progress, source: Source) {
+        self.cache.put_child(place.id, place.kind, version_of(metadata), Seen::of(metadata), progress, source);
     }
 
     fn gone(&self, place: &Place<'_>) {
@@ -183,7 +190,7 @@ impl<'a> Place<'a> {
 
 fn stage(action: &Action) -> usize {
     match (action, action.kind()) {
-        (Action::Delete { .. }, _) => 3,
+        (Action::Delete { .. }, _) | (_, ChildKind::HttpRoute) => 3,
         (_, ChildKind::Deployment) => 2,
         (_, ChildKind::RoleBinding) => 1,
         _ => 0,

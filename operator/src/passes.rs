@@ -54,7 +54,7 @@ impl Passes {
         let actor = Actor { wire: wire.clone(), cache: cache.clone() };
         let desired = Arc::new(settings.desired.clone());
         let repairs = Arc::new(Repairs::new(settings.timing));
-        let gateway_namespace = settings.gateway_namespace.clone();
+        let gateway_namespace = settings.desired.gateway.namespace.clone();
         let passes = Self {
             services: Services {
                 settings: desired.clone(),

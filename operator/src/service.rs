@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use ankka_crds::{AnkkaService, AnkkaServiceStatus, resources::Condition};
-use ankka_desired::{Action, ChildKind, Facts, Settings, decide};
+use ankka_desired::{Action, ChildKind, Facts, RouteFacts, Settings, decide};
 use kube::{Resource, core::DynamicObject};
 
 use crate::{
@@ -63,13 +63,19 @@ impl Services {
                     sooner => sooner,
                 });
             }
-            let changes_instances = decision.actions.iter().any(is_change_of_instances);
-            match self.actor.all(id, decision.actions).await {
+            let reported_on = decision.actions.iter().any(is_reported_on);
+            let routes = decision.actions.iter().any(|action| action.kind() == ChildKind::HttpRoute);
+            let acted = self.actor.all(id, decision.actions).await;
+            if routes {
+                // No watch tells what is known already from the answers to our own writes.
+                self.cache.rivals(id).into_iter().for_each(|rival| self.statuses.queue.add(rival));
+            }
+            match acted {
                 Ok(Outcome::Done) => {
                     if let Some(key) = repair {
                         self.repairs.made(key);
                     }
-                    let status = if changes_instances { self.after(id, &service) } else { None };
+                    let status = if reported_on { self.after(id, &service) } else { None };
                     return self.report(id, &service, status.unwrap_or(decision.status), &known).await;
                 }
                 Ok(Outcome::Judge) => {}
@@ -100,6 +106,7 @@ impl Services {
             children: &known.children,
             workload: known.workload.as_ref(),
             pods: &known.pods,
+            route: RouteFacts { served: known.routes_served, state: known.route.as_ref(), rivals: &known.rivals },
         })
     }
 
@@ -142,8 +149,9 @@ impl Services {
     }
 }
 
-fn is_change_of_instances(action: &Action) -> bool {
-    matches!(action, Action::Update { child, .. } if child.kind == ChildKind::Deployment)
+/// Whether the answer to the write says how the object is doing.
+fn is_reported_on(action: &Action) -> bool {
+    matches!(action, Action::Update { child, .. } if matches!(child.kind, ChildKind::Deployment | ChildKind::HttpRoute))
 }
 
 /// Why what is changed again each time is not put right at this moment.

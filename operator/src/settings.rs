@@ -2,7 +2,8 @@
 
 use std::net::SocketAddr;
 
-use ankka_crds::{Installation, Store, compat::Platform, names};
+use ankka_crds::{Installation, Store, compat::Platform, exposure::Domain, names};
+use ankka_desired::Gateway;
 use ankka_runtime::settings::{Reader, Refusal};
 
 use crate::queue::Timing;
@@ -12,8 +13,6 @@ use crate::queue::Timing;
 pub struct Settings {
     /// What the installation decides about every service.
     pub desired: ankka_desired::Settings,
-    /// The namespace the gateway runs in: it may reach every project's pods.
-    pub gateway_namespace: String,
     /// When services are looked at again.
     pub timing: Timing,
     /// How many services are worked on at a time.
@@ -39,6 +38,8 @@ impl Settings {
         let image_pull_secrets = reader.text("ANKKA_IMAGE_PULL_SECRETS", "");
         let sidecar_image = Some(reader.text("ANKKA_SIDECAR_IMAGE", "")).filter(|image| !image.is_empty());
         let store = store(&mut reader);
+        let domain = domain(&mut reader);
+        let gateway = gateway(&mut reader);
         let min_backoff = reader.seconds("ANKKA_OPERATOR_RETRY_MIN_BACKOFF_SECONDS", 2, 1..=3600);
         let max_backoff = reader.seconds("ANKKA_OPERATOR_RETRY_MAX_BACKOFF_SECONDS", 300, 1..=86_400);
         if max_backoff < min_backoff {
@@ -53,9 +54,10 @@ impl Settings {
                 installation: Installation { store, ..Installation::default() },
                 sidecar_image,
                 image_pull_secrets: list(&image_pull_secrets),
+                domain,
+                gateway,
                 progress_deadline_seconds: PROGRESS_DEADLINE_SECONDS,
             },
-            gateway_namespace: reader.text("ANKKA_GATEWAY_NAMESPACE", "ankka-gateway"),
             timing: Timing {
                 resync: reader.seconds("ANKKA_OPERATOR_RESYNC_SECONDS", 300, 1..=86_400),
                 min_backoff,
@@ -79,6 +81,30 @@ fn store(reader: &mut Reader<impl Fn(&str) -> Option<String>>) -> Option<Store> 
             None
         }
     }
+}
+
+fn domain(reader: &mut Reader<impl Fn(&str) -> Option<String>>) -> Option<Domain> {
+    let port = reader.number("ANKKA_HTTPS_PORT", 443, 1..=u16::MAX);
+    let base = name(reader, "ANKKA_BASE_DOMAIN", "");
+    (!base.is_empty()).then_some(Domain { base, port })
+}
+
+fn gateway(reader: &mut Reader<impl Fn(&str) -> Option<String>>) -> Gateway {
+    let documented = Gateway::default();
+    Gateway {
+        namespace: name(reader, "ANKKA_GATEWAY_NAMESPACE", &documented.namespace),
+        name: name(reader, "ANKKA_GATEWAY_NAME", &documented.name),
+        section: name(reader, "ANKKA_GATEWAY_SECTION", &documented.section),
+    }
+}
+
+/// A lowercase DNS name.
+fn name(reader: &mut Reader<impl Fn(&str) -> Option<String>>, variable: &'static str, default: &str) -> String {
+    let name = reader.text(variable, default);
+    if !name.is_empty() && !names::is_object_name(&name) {
+        reader.refuse(variable, &name, "a lowercase DNS name, such as apps.example.com".to_owned());
+    }
+    name
 }
 
 fn list(text: &str) -> Vec<String> {
@@ -106,6 +132,8 @@ mod tests {
         assert_eq!(settings.desired.sidecar_image, None);
         assert_eq!(settings.desired.installation.store, None);
         assert_eq!(settings.listen.port(), 8080);
+        assert_eq!(settings.desired.domain, None);
+        assert_eq!(settings.desired.gateway, Gateway::default());
     }
 
     #[test]
@@ -115,11 +143,16 @@ mod tests {
             ("ANKKA_OBJECT_STORE_BACKEND", "Garage"),
             ("ANKKA_OPERATOR_MAX_CONCURRENT_RECONCILES", " 4 "),
             ("ANKKA_SIDECAR_IMAGE", ""),
+            ("ANKKA_BASE_DOMAIN", "apps.example.com"),
+            ("ANKKA_HTTPS_PORT", "8443"),
+            ("ANKKA_GATEWAY_SECTION", "public"),
         ])
         .expect("valid");
         assert_eq!(settings.desired.image_pull_secrets, ["one", "two"]);
         assert_eq!(settings.desired.installation.store, Some(Store::Garage));
         assert_eq!(settings.concurrency, 4);
+        assert_eq!(settings.desired.domain, Some(Domain { base: "apps.example.com".to_owned(), port: 8443 }));
+        assert_eq!(settings.desired.gateway, Gateway { section: "public".to_owned(), ..Gateway::default() });
         assert_eq!(settings.desired.sidecar_image, None);
     }
 
@@ -131,6 +164,9 @@ mod tests {
             ("ANKKA_OPERATOR_MAX_CONCURRENT_RECONCILES", "0"),
             ("ANKKA_OBJECT_STORE_BACKEND", "s3"),
             ("ANKKA_LISTEN", "8080"),
+            ("ANKKA_BASE_DOMAIN", "https://example.com"),
+            ("ANKKA_HTTPS_PORT", "0"),
+            ("ANKKA_GATEWAY_NAME", "My Gateway"),
             ("ANKKA_OPERATOR_RETRY_MAX_BACKOFF_SECONDS", "1"),
         ])
         .expect_err("refused");
@@ -140,6 +176,9 @@ mod tests {
             [
                 "ANKKA_K8S_NAMESPACE_PREFIX is 'Ankka'; it must be at most 16 lowercase letters, digits and '-', starting with a letter",
                 "ANKKA_OBJECT_STORE_BACKEND is 's3'; it must be garage or gcs, or not set",
+                "ANKKA_HTTPS_PORT is '0'; it must be a whole number from 1 to 65535",
+                "ANKKA_BASE_DOMAIN is 'https://example.com'; it must be a lowercase DNS name, such as apps.example.com",
+                "ANKKA_GATEWAY_NAME is 'My Gateway'; it must be a lowercase DNS name, such as apps.example.com",
                 "ANKKA_OPERATOR_RETRY_MAX_BACKOFF_SECONDS is '1'; it must be at least ANKKA_OPERATOR_RETRY_MIN_BACKOFF_SECONDS",
                 "ANKKA_OPERATOR_RESYNC_SECONDS is '5m'; it must be a whole number from 1 to 86400",
                 "ANKKA_OPERATOR_MAX_CONCURRENT_RECONCILES is '0'; it must be a whole number from 1 to 256",

@@ -1,9 +1,11 @@
 //! The objects that make a service run.
 
 use ankka_crds::{labels, names};
+use k8s_openapi::Resource;
 use serde_json::Value;
 
 use crate::digest;
+use crate::http_route::HttpRoute;
 pub use crate::merge::{merged, scaled};
 
 /// Kinds of children, in the order in which they are made: what a workload needs comes before it.
@@ -23,11 +25,13 @@ pub enum ChildKind {
     Service,
     /// The instances.
     Deployment,
+    /// The address outside the cluster.
+    HttpRoute,
 }
 
 impl ChildKind {
     /// Every kind, in the order in which they are made.
-    pub const fn all() -> [Self; 7] {
+    pub const fn all() -> [Self; 8] {
         [
             Self::ServiceAccount,
             Self::Role,
@@ -36,6 +40,7 @@ impl ChildKind {
             Self::PodDisruptionBudget,
             Self::Service,
             Self::Deployment,
+            Self::HttpRoute,
         ]
     }
 
@@ -46,6 +51,7 @@ impl ChildKind {
             Self::Role | Self::RoleBinding => "rbac.authorization.k8s.io",
             Self::PodDisruptionBudget => "policy",
             Self::Deployment => "apps",
+            Self::HttpRoute => HttpRoute::GROUP,
         }
     }
 
@@ -61,6 +67,7 @@ impl ChildKind {
             Self::Role | Self::RoleBinding => "rbac.authorization.k8s.io/v1",
             Self::PodDisruptionBudget => "policy/v1",
             Self::Deployment => "apps/v1",
+            Self::HttpRoute => HttpRoute::API_VERSION,
         }
     }
 
@@ -74,6 +81,7 @@ impl ChildKind {
             Self::PodDisruptionBudget => "PodDisruptionBudget",
             Self::Service => "Service",
             Self::Deployment => "Deployment",
+            Self::HttpRoute => HttpRoute::KIND,
         }
     }
 
@@ -87,6 +95,7 @@ impl ChildKind {
             Self::PodDisruptionBudget => "poddisruptionbudgets",
             Self::Service => "services",
             Self::Deployment => "deployments",
+            Self::HttpRoute => HttpRoute::URL_PATH_SEGMENT,
         }
     }
 
@@ -95,7 +104,7 @@ impl ChildKind {
         match self {
             Self::ServiceAccount | Self::Role | Self::RoleBinding => names::account(service),
             Self::ConfigMap => names::cluster_config(service),
-            Self::PodDisruptionBudget | Self::Service | Self::Deployment => service.to_owned(),
+            Self::PodDisruptionBudget | Self::Service | Self::Deployment | Self::HttpRoute => service.to_owned(),
         }
     }
 
@@ -104,7 +113,7 @@ impl ChildKind {
         match self {
             Self::ServiceAccount | Self::Role | Self::RoleBinding => name.strip_prefix("ankka-"),
             Self::ConfigMap => name.strip_suffix("-cluster"),
-            Self::PodDisruptionBudget | Self::Service | Self::Deployment => Some(name),
+            Self::PodDisruptionBudget | Self::Service | Self::Deployment | Self::HttpRoute => Some(name),
         }
     }
 

@@ -3,6 +3,7 @@
 use ankka_crds::{AnkkaServiceStatus, Context, ValidatedService, compat, names, validate, validated};
 
 use crate::objects::{self, Blueprint};
+use crate::route::Exposure;
 use crate::status::{self, Hold, Reason};
 use crate::text;
 use crate::{Child, ChildKind, Facts, Seen};
@@ -120,7 +121,8 @@ fn project_of<'a>(facts: &Facts<'a>) -> Result<&'a str, Hold> {
 /// Makes the children what they should be, unless one of their names is somebody else's.
 fn converge(facts: &Facts<'_>, service: ValidatedService) -> Result<Decision, Hold> {
     let uid = facts.uid();
-    let blueprint = blueprint(facts, &service);
+    let exposure = Exposure::of(facts, project_of(facts)?);
+    let blueprint = blueprint(facts, &service, &exposure);
     let wanted = objects::children(&blueprint);
     let strangers = strangers(facts, &service.name, &wanted);
     if !strangers.is_empty() {
@@ -133,6 +135,8 @@ fn converge(facts: &Facts<'_>, service: ValidatedService) -> Result<Decision, Ho
     for kind in ChildKind::all() {
         let child = wanted.next_if(|child| child.kind == kind);
         match (child, facts.children.get(&kind)) {
+            // Instances run without a route, and there is nothing to say but that it is pending.
+            (Some(_), Some(seen)) if is_going(seen, &service.name, uid) && kind == ChildKind::HttpRoute => {}
             (Some(_), Some(seen)) if is_going(seen, &service.name, uid) => waiting.push(kind),
             // An instance that started now would hold an identity or settings that are about to go. A pause starts none.
             (Some(_), _)
@@ -149,7 +153,7 @@ fn converge(facts: &Facts<'_>, service: ValidatedService) -> Result<Decision, Ho
             _ => {}
         }
     }
-    let status = status::of_running(facts, &blueprint, &actions, &waiting);
+    let status = status::of_running(facts, &blueprint, &exposure, &actions, &waiting);
     Ok(Decision { actions, status })
 }
 
@@ -158,38 +162,40 @@ fn strangers(facts: &Facts<'_>, service: &str, wanted: &[Child]) -> Vec<String> 
     let (uid, namespace) = (facts.uid(), facts.namespace());
     let is_strange = |seen: &Seen| !seen.owned_by(uid) && !is_going(seen, service, uid);
     let taken = wanted.iter().filter(|child| facts.children.get(&child.kind).is_some_and(is_strange));
-    taken
-        .map(|child| {
-            let (kind, name) = (child.kind.word(), &child.name);
-            format!("a {kind} named '{name}' already exists in '{namespace}' and is not managed by ankka")
-        })
-        .collect()
+    taken.map(|child| text::name_taken(child.kind, &child.name, namespace)).collect()
 }
 
 /// Whether the object is on its way out: it must be gone before ours can be made.
-fn is_going(seen: &Seen, service: &str, uid: &str) -> bool {
+pub(crate) fn is_going(seen: &Seen, service: &str, uid: &str) -> bool {
     seen.terminating || seen.left_by_predecessor(service, uid)
 }
 
 fn is_needed_to_start(kind: ChildKind) -> bool {
-    !matches!(kind, ChildKind::PodDisruptionBudget | ChildKind::Service | ChildKind::Deployment)
+    !matches!(kind, ChildKind::PodDisruptionBudget | ChildKind::Service | ChildKind::Deployment | ChildKind::HttpRoute)
 }
 
-/// Leaves everything as it is. Only a pause still takes effect, without rendering anything.
+/// Leaves everything as it is. Only a pause and the end of an exposure still take effect, without rendering anything.
 fn hold_still(facts: &Facts<'_>, hold: &Hold) -> Decision {
-    let deployment = facts.children.get(&ChildKind::Deployment);
-    let ours = deployment.filter(|seen| seen.owned_by(facts.uid()) && !seen.terminating);
+    let ours =
+        |kind: ChildKind| facts.children.get(&kind).filter(|seen| seen.owned_by(facts.uid()) && !seen.terminating);
     let running = facts.workload.is_some_and(|workload| workload.desired != 0);
-    let actions = match ours {
-        Some(seen) if facts.service.spec.paused && running => {
-            vec![Action::Scale { name: facts.name().to_owned(), uid: seen.uid.clone(), replicas: 0 }]
-        }
-        _ => Vec::new(),
+    let exposure = project_of(facts).ok().map(|project| Exposure::of(facts, project));
+    let closed = match &exposure {
+        Some(exposure) => exposure.route().is_none(),
+        None => !facts.service.spec.exposed,
     };
-    Decision { actions, status: status::of_held(facts, hold) }
+    let mut actions = Vec::new();
+    if let Some(seen) = ours(ChildKind::Deployment).filter(|_| facts.service.spec.paused && running) {
+        actions.push(Action::Scale { name: facts.name().to_owned(), uid: seen.uid.clone(), replicas: 0 });
+    }
+    if let Some(seen) = ours(ChildKind::HttpRoute).filter(|_| closed) {
+        let kind = ChildKind::HttpRoute;
+        actions.push(Action::Delete { kind, name: kind.name_for(facts.name()), uid: seen.uid.clone() });
+    }
+    Decision { actions, status: status::of_held(facts, hold, exposure.as_ref()) }
 }
 
-fn blueprint<'a>(facts: &Facts<'a>, service: &'a ValidatedService) -> Blueprint<'a> {
+fn blueprint<'a>(facts: &Facts<'a>, service: &'a ValidatedService, exposure: &Exposure<'a>) -> Blueprint<'a> {
     let settings = facts.settings;
     let namespace = facts.namespace();
     let mut pull_secrets: Vec<String> = Vec::new();
@@ -209,6 +215,7 @@ fn blueprint<'a>(facts: &Facts<'a>, service: &'a ValidatedService) -> Blueprint<
         restarts: facts.service.spec.restarts,
         sidecar: settings.sidecar_image.as_deref().filter(|_| service.hosting != validated::Hosting::Embedded),
         pull_secrets,
+        route: exposure.route().cloned(),
         progress_deadline_seconds: settings.progress_deadline_seconds,
     }
 }

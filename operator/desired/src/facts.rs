@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 
 use crate::fields::{self, OwnFields};
-use crate::{Child, ChildKind, Settings};
+use crate::{Child, ChildKind, RouteFacts, Settings};
 
 /// Everything one decision rests on.
 #[derive(Clone, Debug)]
@@ -24,6 +24,8 @@ pub struct Facts<'a> {
     pub workload: Option<&'a WorkloadState>,
     /// The service's pods, those being deleted included.
     pub pods: &'a [PodState],
+    /// What decides about the service's address outside the cluster.
+    pub route: RouteFacts<'a>,
 }
 
 impl<'a> Facts<'a> {
@@ -101,6 +103,11 @@ impl Seen {
     /// Whether the AnkkaService with this UID controls the object.
     pub(crate) fn owned_by(&self, uid: &str) -> bool {
         self.owner.as_ref().is_some_and(|owner| owner.uid == uid)
+    }
+
+    /// Whether this AnkkaService controls the object.
+    pub fn is_owned_by(&self, service: &AnkkaService) -> bool {
+        service.metadata.uid.as_deref().is_some_and(|uid| self.owned_by(uid))
     }
 
     /// Whether an AnkkaService of this name that is gone controls the object: the garbage collector will remove it.

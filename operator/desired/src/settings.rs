@@ -1,6 +1,8 @@
 //! What the installation decides about every service.
 
-use ankka_crds::{Installation, compat::Platform};
+use ankka_crds::{Installation, compat::Platform, exposure::Domain};
+
+use crate::http_route::ParentReference;
 
 /// Settings of the installation.
 #[derive(Clone, Debug)]
@@ -17,6 +19,37 @@ pub struct Settings {
     pub sidecar_image: Option<String>,
     /// Names of Secrets to pull images with, in every project.
     pub image_pull_secrets: Vec<String>,
+    /// Where services are published; none when the installation publishes none.
+    pub domain: Option<Domain>,
+    /// The Gateway that publishes them.
+    pub gateway: Gateway,
     /// How long a rollout may make no progress before it counts as failed, in seconds.
     pub progress_deadline_seconds: i32,
+}
+
+/// One listener of a Gateway.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gateway {
+    /// The Gateway's namespace.
+    pub namespace: String,
+    /// The Gateway's name.
+    pub name: String,
+    /// The listener's name.
+    pub section: String,
+}
+
+impl Gateway {
+    /// Whether a route's parent is this listener.
+    pub(crate) fn is(&self, parent: &ParentReference) -> bool {
+        parent.name == self.name
+            && parent.namespace.as_ref() == Some(&self.namespace)
+            && parent.section_name.as_ref() == Some(&self.section)
+    }
+}
+
+impl Default for Gateway {
+    /// The documented one.
+    fn default() -> Self {
+        Self { namespace: "ankka-gateway".to_owned(), name: "ankka".to_owned(), section: "https".to_owned() }
+    }
 }

@@ -5,6 +5,7 @@ use ankka_crds::validated::{Database, Storage};
 use ankka_crds::{AnkkaServiceStatus, ValidatedService};
 
 use crate::objects::Blueprint;
+use crate::route::{Exposure, Report};
 use crate::{Action, ChildKind, Facts, PodState, WorkloadState};
 
 /// Why a service that asks for a bucket gets none.
@@ -134,6 +135,7 @@ impl Verdict {
 pub(crate) fn of_running(
     facts: &Facts<'_>,
     blueprint: &Blueprint<'_>,
+    exposure: &Exposure<'_>,
     actions: &[Action],
     waiting: &[ChildKind],
 ) -> AnkkaServiceStatus {
@@ -149,11 +151,14 @@ pub(crate) fn of_running(
         of_workload(facts.workload, facts.pods, blueprint.instances())
     };
     let address = blueprint.service.port.map(|port| address(&blueprint.service.name, blueprint.namespace, port));
-    assemble(facts, verdict, blueprint.instances(), Some(blueprint.service), address)
+    let writes = actions.iter().any(|action| action.kind() == ChildKind::HttpRoute);
+    let route = Report::of_running(facts, exposure, writes);
+    let status = assemble(facts, verdict, blueprint.instances(), Some(blueprint.service), address);
+    Report::tell(route.as_ref(), status)
 }
 
 /// The status of a service of which nothing is started. A pause counts before any failure.
-pub(crate) fn of_held(facts: &Facts<'_>, hold: &Hold) -> AnkkaServiceStatus {
+pub(crate) fn of_held(facts: &Facts<'_>, hold: &Hold, exposure: Option<&Exposure<'_>>) -> AnkkaServiceStatus {
     let paused = facts.service.spec.paused;
     let running = facts.workload.map_or(0, |workload| workload.ready);
     let mut verdict = hold.verdict.clone();
@@ -175,7 +180,8 @@ pub(crate) fn of_held(facts: &Facts<'_>, hold: &Hold) -> AnkkaServiceStatus {
         Some(port) => port.map(|port| address(facts.name(), facts.namespace(), port)),
         None => old(facts).address,
     };
-    assemble(facts, verdict, desired, service, address)
+    let route = exposure.and_then(|exposure| Report::of_held(facts, exposure));
+    Report::tell(route.as_ref(), assemble(facts, verdict, desired, service, address))
 }
 
 /// The documented words, first match wins.

@@ -1,5 +1,7 @@
 //! Words of status and events.
 
+use crate::ChildKind;
+
 /// Longest detail, in bytes: what a node or a quota says can be arbitrarily long.
 const DETAIL_LIMIT: usize = 1024;
 
@@ -12,6 +14,12 @@ pub(crate) fn reason(reason: &str, message: Option<&str>) -> String {
         Some(message) => cut(&format!("{reason}: {message}"), DETAIL_LIMIT),
         None => reason.to_owned(),
     }
+}
+
+/// Somebody else's object has a name that one of ours needs.
+pub(crate) fn name_taken(kind: ChildKind, name: &str, namespace: &str) -> String {
+    let article = if kind == ChildKind::HttpRoute { "an" } else { "a" };
+    format!("{article} {} named '{name}' already exists in '{namespace}' and is not managed by ankka", kind.word())
 }
 
 /// The text, or as much of it as fits into `limit` bytes with an ellipsis.

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use ankka_crds::{AnkkaService, labels, problem};
-use ankka_desired::{ChildKind, PodState, Seen, WorkloadState};
+use ankka_desired::{ChildKind, PodState, RouteState, Seen, WorkloadState};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::error_boundary::InvalidObject;
 use tokio::time::Instant;
@@ -82,7 +82,19 @@ pub(super) struct Entry {
     pub(super) held: Option<Instant>,
     children: [Slot<StoredChild>; ChildKind::all().len()],
     workload: Option<WorkloadState>,
+    route: Option<Box<RouteState>>,
     pods: Vec<Slot<PodState>>,
+}
+
+/// What is known of a child beside its metadata.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// Nothing.
+    None,
+    /// Of a Deployment.
+    Workload(WorkloadState),
+    /// Of an HTTPRoute.
+    Route(RouteState),
 }
 
 impl Entry {
@@ -102,6 +114,10 @@ impl Entry {
         self.workload.clone()
     }
 
+    pub(super) fn route(&self) -> Option<RouteState> {
+        self.route.as_deref().cloned()
+    }
+
     pub(super) fn pods(&self) -> Vec<PodState> {
         self.pods.iter().filter_map(|pod| pod.value().cloned()).collect()
     }
@@ -110,7 +126,7 @@ impl Entry {
         &mut self,
         kind: ChildKind,
         child: Versioned<StoredChild>,
-        workload: Option<WorkloadState>,
+        progress: Progress,
         source: Source,
     ) -> bool {
         let slot = &mut self.children[kind as usize];
@@ -118,9 +134,21 @@ impl Entry {
             return false;
         }
         let mut changed = slot.put(child, source);
-        if kind == ChildKind::Deployment {
-            changed |= self.workload != workload;
-            self.workload = workload;
+        let (workload, route) = match progress {
+            Progress::None => (None, None),
+            Progress::Workload(workload) => (Some(workload), None),
+            Progress::Route(route) => (None, Some(Box::new(route))),
+        };
+        match kind {
+            ChildKind::Deployment => {
+                changed |= self.workload != workload;
+                self.workload = workload;
+            }
+            ChildKind::HttpRoute => {
+                changed |= self.route != route;
+                self.route = route;
+            }
+            _ => {}
         }
         changed
     }
@@ -174,8 +202,10 @@ impl Entry {
     }
 
     fn forget(&mut self, kind: ChildKind) {
-        if kind == ChildKind::Deployment {
-            self.workload = None;
+        match kind {
+            ChildKind::Deployment => self.workload = None,
+            ChildKind::HttpRoute => self.route = None,
+            _ => {}
         }
     }
 }

@@ -6,6 +6,7 @@
 
 mod compact;
 mod entry;
+mod hosts;
 mod population;
 mod versioned;
 
@@ -16,7 +17,7 @@ use std::{
 
 use ankka_crds::{AnkkaProject, names};
 use ankka_desired::{
-    ChildKind, PodState, ProjectFacts, Seen, WorkloadState,
+    ChildKind, Claim, PodState, ProjectFacts, RouteState, Seen, WorkloadState,
     project::{Kind, NamespaceSeen},
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -24,7 +25,7 @@ use kube::ResourceExt;
 use tokio::time::Instant;
 
 pub(crate) use self::entry::why_unreadable;
-pub use self::entry::{StoredService, Unreadable};
+pub use self::entry::{Progress, StoredService, Unreadable};
 pub use self::population::{Lifecycles, Population};
 pub use self::versioned::{Source, Stream};
 use self::{
@@ -69,6 +70,12 @@ pub struct Snapshot {
     pub probed: Vec<ChildKind>,
     /// How its Deployment is doing.
     pub workload: Option<WorkloadState>,
+    /// How its route is doing.
+    pub route: Option<RouteState>,
+    /// Whether the cluster knows routes.
+    pub routes_served: bool,
+    /// What other services claim its host name.
+    pub rivals: Vec<Claim>,
     /// Its pods.
     pub pods: Vec<PodState>,
     /// The project whose namespace it is in.
@@ -103,6 +110,7 @@ struct State {
     projects: HashMap<Arc<str>, Slot<Arc<AnkkaProject>>>,
     epochs: Epochs,
     sets: Sets,
+    routes_served: bool,
 }
 
 #[derive(Debug, Default)]
@@ -176,14 +184,14 @@ impl Cache {
         kind: ChildKind,
         version: u64,
         seen: Seen,
-        workload: Option<WorkloadState>,
+        progress: Progress,
         source: Source,
     ) -> bool {
         let mut state = self.lock();
         let epoch = state.epochs.mark(Stream::Child(kind), source);
         let own = state.sets.share(kind, &seen.own);
         let stored = StoredChild::new(seen, &id.name, own);
-        state.entry(id).put_child(kind, Versioned::new(version, epoch, stored), workload, source)
+        state.entry(id).put_child(kind, Versioned::new(version, epoch, stored), progress, source)
     }
 
     /// Stores a pod. True when it differs from what was known.
@@ -275,6 +283,9 @@ impl Cache {
             children,
             probed,
             workload: entry.workload(),
+            route: entry.route(),
+            routes_served: state.routes_served,
+            rivals: state.claims_beside(id, &self.prefix),
             pods: entry.pods(),
             project: state.project_facts(&id.namespace, &self.prefix),
             held: entry.held,

@@ -31,19 +31,22 @@ fn child(cache: &Cache) -> Option<Seen> {
 #[test]
 fn an_older_event_does_not_undo_the_answer_to_our_own_write() {
     let cache = with_service();
-    assert!(cache.put_child(&id(), ChildKind::Role, 10, seen("u"), None, Source::Answered));
+    assert!(cache.put_child(&id(), ChildKind::Role, 10, seen("u"), Progress::None, Source::Answered));
     let older = Seen { rendered: None, ..seen("u") };
-    assert!(!cache.put_child(&id(), ChildKind::Role, 9, older.clone(), None, Source::Watched));
+    assert!(!cache.put_child(&id(), ChildKind::Role, 9, older.clone(), Progress::None, Source::Watched));
     assert_eq!(child(&cache), Some(seen("u")));
-    assert!(!cache.put_child(&id(), ChildKind::Role, 10, seen("u"), None, Source::Watched), "its own event is no news");
-    assert!(cache.put_child(&id(), ChildKind::Role, 11, older.clone(), None, Source::Watched));
+    assert!(
+        !cache.put_child(&id(), ChildKind::Role, 10, seen("u"), Progress::None, Source::Watched),
+        "its own event is no news"
+    );
+    assert!(cache.put_child(&id(), ChildKind::Role, 11, older.clone(), Progress::None, Source::Watched));
     assert_eq!(child(&cache), Some(older));
 }
 
 #[test]
 fn the_deletion_of_an_earlier_object_does_not_remove_its_successor() {
     let cache = with_service();
-    cache.put_child(&id(), ChildKind::Role, 20, seen("second"), None, Source::Answered);
+    cache.put_child(&id(), ChildKind::Role, 20, seen("second"), Progress::None, Source::Answered);
     assert!(!cache.remove_child(&id(), ChildKind::Role, 15));
     assert_eq!(child(&cache), Some(seen("second")));
     assert!(cache.remove_child(&id(), ChildKind::Role, 21));
@@ -68,7 +71,7 @@ fn what_vanished_during_a_relist_is_dropped() {
     cache.put_service(&id(), 1, stored("a"), Source::Listed);
     assert!(cache.end(Stream::Services).is_empty());
     cache.begin(stream);
-    cache.put_child(&id(), ChildKind::Role, 5, seen("u"), None, Source::Listed);
+    cache.put_child(&id(), ChildKind::Role, 5, seen("u"), Progress::None, Source::Listed);
     assert!(cache.end(stream).is_empty());
     cache.begin(stream);
     assert_eq!(cache.end(stream), [Key::Service(id())]);
@@ -83,9 +86,9 @@ fn what_vanished_during_a_relist_is_dropped() {
 #[test]
 fn a_listing_is_believed_even_when_its_versions_are_lower() {
     let cache = with_service();
-    cache.put_child(&id(), ChildKind::Role, 500, seen("before"), None, Source::Watched);
+    cache.put_child(&id(), ChildKind::Role, 500, seen("before"), Progress::None, Source::Watched);
     cache.begin(Stream::Child(ChildKind::Role));
-    assert!(cache.put_child(&id(), ChildKind::Role, 7, seen("restored"), None, Source::Listed));
+    assert!(cache.put_child(&id(), ChildKind::Role, 7, seen("restored"), Progress::None, Source::Listed));
     cache.end(Stream::Child(ChildKind::Role));
     assert_eq!(child(&cache), Some(seen("restored")));
 }
@@ -93,9 +96,9 @@ fn a_listing_is_believed_even_when_its_versions_are_lower() {
 #[test]
 fn a_stranger_is_to_be_probed_until_a_watch_tells_about_it() {
     let cache = with_service();
-    cache.put_child(&id(), ChildKind::Service, 3, seen("x"), None, Source::Probed);
+    cache.put_child(&id(), ChildKind::Service, 3, seen("x"), Progress::None, Source::Probed);
     assert_eq!(cache.service(&id()).expect("known").probed, [ChildKind::Service]);
-    cache.put_child(&id(), ChildKind::Service, 4, seen("x"), None, Source::Watched);
+    cache.put_child(&id(), ChildKind::Service, 4, seen("x"), Progress::None, Source::Watched);
     assert!(cache.service(&id()).expect("known").probed.is_empty());
 }
 
@@ -103,11 +106,18 @@ fn a_stranger_is_to_be_probed_until_a_watch_tells_about_it() {
 fn only_the_deployment_has_a_workload() {
     let cache = with_service();
     let workload = WorkloadState { ready: 1, ..WorkloadState::default() };
-    assert!(cache.put_child(&id(), ChildKind::Deployment, 3, seen("d"), Some(workload.clone()), Source::Watched));
-    assert!(cache.put_child(&id(), ChildKind::Role, 4, seen("r"), None, Source::Watched));
+    assert!(cache.put_child(
+        &id(),
+        ChildKind::Deployment,
+        3,
+        seen("d"),
+        Progress::Workload(workload.clone()),
+        Source::Watched
+    ));
+    assert!(cache.put_child(&id(), ChildKind::Role, 4, seen("r"), Progress::None, Source::Watched));
     assert_eq!(cache.service(&id()).expect("known").workload, Some(workload));
     let more = WorkloadState { ready: 2, ..WorkloadState::default() };
-    assert!(cache.put_child(&id(), ChildKind::Deployment, 5, seen("d"), Some(more), Source::Watched));
+    assert!(cache.put_child(&id(), ChildKind::Deployment, 5, seen("d"), Progress::Workload(more), Source::Watched));
     cache.remove_child(&id(), ChildKind::Deployment, 6);
     assert_eq!(cache.service(&id()).expect("known").workload, None);
 }

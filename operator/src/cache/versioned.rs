@@ -32,7 +32,10 @@ pub enum Source {
     Probed,
 }
 
-const STREAMS: usize = 12;
+/// Streams that are not of children.
+const OTHERS: usize = 5;
+
+const STREAMS: usize = OTHERS + ChildKind::all().len();
 
 /// Which listing of each stream is the latest.
 #[derive(Debug, Default)]
@@ -64,7 +67,7 @@ fn index(stream: Stream) -> usize {
         Stream::Namespaces => 2,
         Stream::Policies => 3,
         Stream::Pods => 4,
-        Stream::Child(kind) => 5 + kind as usize,
+        Stream::Child(kind) => OTHERS + kind as usize,
     }
 }
 

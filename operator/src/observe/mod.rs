@@ -3,6 +3,7 @@
 //! Nothing is kept of an object but its projection, and a listing is taken in page by page, so that memory stays low over
 //! thousands of services and over a listing of them all.
 
+mod gateway;
 mod projections;
 
 use std::{
@@ -15,6 +16,7 @@ use std::{
 };
 
 use ankka_crds::labels;
+use ankka_desired::ChildKind;
 use ankka_runtime::synced::Synced;
 use futures::StreamExt;
 use k8s_openapi::api::{
@@ -40,7 +42,7 @@ use tokio::{
 
 use self::projections::{AnkkaProjectGuard, AnkkaServiceGuard};
 use crate::{
-    cache::{Cache, Key, Source, Stream},
+    cache::{Cache, Key, ServiceId, Source, Stream},
     metrics::Metrics,
     queue::Queue,
 };
@@ -79,6 +81,8 @@ trait Projection: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned 
     fn put(self, observer: &Observer, source: Source);
     /// Forgets one object.
     fn remove(self, observer: &Observer);
+    /// A listing of the kind is complete.
+    fn listed(_observer: &Observer) {}
 }
 
 impl Observer {
@@ -100,6 +104,7 @@ impl Observer {
         run.start::<PartialObjectMeta<Service>>();
         run.start::<Deployment>();
         run.start::<Pod>();
+        run.start_routes();
         synced
     }
 
@@ -112,10 +117,18 @@ impl Observer {
             Event::Delete(object) => object.remove(self),
             Event::InitDone => {
                 self.ask(self.cache.end(K::stream()));
+                K::listed(self);
                 return true;
             }
         }
         false
+    }
+
+    /// Asks for passes over the services whose own route depends on this one's.
+    fn ask_rivals(&self, id: &ServiceId, kind: ChildKind) {
+        if kind == ChildKind::HttpRoute {
+            self.ask(self.cache.rivals(id));
+        }
     }
 
     fn ask(&self, keys: impl IntoIterator<Item = Key>) {
@@ -143,19 +156,52 @@ struct Starter<'a> {
 
 impl Starter<'_> {
     fn start<K: Projection>(&mut self) {
+        let (observer, client, arrival) = (self.observer.clone(), self.client.clone(), self.arrival());
+        self.tasks.spawn(async move {
+            let mut arrival = arrival;
+            follow::<K>(&observer, &client, &mut arrival, |_| false).await?;
+            anyhow::bail!("the watch of {} ended", K::resource())
+        });
+    }
+
+    fn start_routes(&mut self) {
+        self.tasks.spawn(gateway::follow(self.observer.clone(), self.client.clone(), self.arrival()));
+    }
+
+    fn arrival(&self) -> Arrival {
         self.turns.missing.fetch_add(1, Ordering::SeqCst);
-        self.tasks.spawn(follow::<K>(self.observer.clone(), self.client.clone(), self.turns.clone()));
+        Arrival { turns: self.turns.clone(), over: false }
     }
 }
 
-async fn follow<K: Projection>(observer: Observer, client: Client, turns: Arc<Turns>) -> anyhow::Result<()> {
+/// Says once that a stream has been listed.
+struct Arrival {
+    turns: Arc<Turns>,
+    over: bool,
+}
+
+impl Arrival {
+    fn arrive(&mut self) {
+        if !std::mem::replace(&mut self.over, true) && self.turns.missing.fetch_sub(1, Ordering::SeqCst) == 1 {
+            self.turns.synced.send_replace(true);
+        }
+    }
+}
+
+/// Takes in one stream, and takes it up again when it breaks, unless it breaks with an error that `ends` it.
+async fn follow<K: Projection>(
+    observer: &Observer,
+    client: &Client,
+    arrival: &mut Arrival,
+    ends: fn(&watcher::Error) -> bool,
+) -> anyhow::Result<()> {
+    let turns = arrival.turns.clone();
     let mut config = watcher::Config::default().page_size(PAGE);
     if K::labelled() {
         config = config.labels(&format!("{}={}", labels::MANAGED_BY, labels::MANAGED_BY_VALUE));
     }
     let events = || watcher(Api::<K>::all(client.clone()), config.clone()).default_backoff().boxed();
     let mut stream = events();
-    let mut listed = false;
     let mut turn: Option<SemaphorePermit<'_>> = None;
     loop {
         let limit = if turn.is_some() { STALL } else { Duration::MAX };
@@ -167,11 +213,10 @@ async fn follow<K: Projection>(observer: Observer, client: Client, turns: Arc<Tu
                 }
                 if observer.take(event) {
                     drop(turn.take());
-                    if !std::mem::replace(&mut listed, true) && turns.missing.fetch_sub(1, Ordering::SeqCst) == 1 {
-                        turns.synced.send_replace(true);
-                    }
+                    arrival.arrive();
                 }
             }
+            Ok(Some(Err(error))) if ends(&error) => return Ok(()),
             Ok(Some(Err(error))) => {
                 drop(turn.take());
                 observer.metrics.watch_broke(K::resource());

@@ -2,7 +2,7 @@
 
 use ankka_crds::{AnkkaProject, AnkkaService, labels};
 use ankka_desired::{
-    ChildKind, PodState, Seen, WorkloadState,
+    ChildKind, HttpRoute, PodState, RouteState, Seen, WorkloadState,
     project::{NamespaceSeen, POLICY},
 };
 use k8s_openapi::api::{
@@ -18,7 +18,7 @@ use kube::{
 };
 
 use super::{Observer, Projection};
-use crate::cache::{Key, ServiceId, Source, StoredService, Stream, version_of, why_unreadable};
+use crate::cache::{Key, Progress, ServiceId, Source, StoredService, Stream, version_of, why_unreadable};
 
 pub(super) type AnkkaServiceGuard = DeserializeGuard<AnkkaService>;
 pub(super) type AnkkaProjectGuard = DeserializeGuard<AnkkaProject>;
@@ -49,6 +49,7 @@ impl Projection for AnkkaServiceGuard {
             }
         };
         if observer.cache.put_service(&id, version, stored, source) {
+            observer.ask(observer.cache.rivals(&id));
             observer.queue.add(Key::Service(id));
         }
     }
@@ -56,6 +57,7 @@ impl Projection for AnkkaServiceGuard {
     fn remove(self, observer: &Observer) {
         let id = service_id(self.meta().namespace.as_deref(), &self.name_any());
         if observer.cache.remove_service(&id, version_of(self.meta())) {
+            observer.ask(observer.cache.rivals(&id));
             observer.queue.add(Key::Service(id));
         }
     }
@@ -164,7 +166,7 @@ fn projects_in(observer: &Observer, namespace: &str) -> Vec<Key> {
 }
 
 macro_rules! child {
-    ($object:ty, $kind:ident, $workload:expr) => {
+    ($object:ty, $kind:ident, $progress:expr $(, $listed:expr)?) => {
         impl Projection for $object {
             fn resource() -> &'static str {
                 ChildKind::$kind.plural()
@@ -175,10 +177,11 @@ macro_rules! child {
             }
 
             fn put(self, observer: &Observer, source: Source) {
-                let workload: fn(&Self) -> Option<WorkloadState> = $workload;
+                let progress: fn(&Self) -> Progress = $progress;
                 let Some(id) = parent(ChildKind::$kind, &self) else { return };
                 let (version, seen) = (version_of(self.meta()), Seen::of(self.meta()));
-                if observer.cache.put_child(&id, ChildKind::$kind, version, seen, workload(&self), source) {
+                if observer.cache.put_child(&id, ChildKind::$kind, version, seen, progress(&self), source) {
+                    observer.ask_rivals(&id, ChildKind::$kind);
                     observer.queue.add(Key::Service(id));
                 }
             }
@@ -186,20 +189,26 @@ macro_rules! child {
             fn remove(self, observer: &Observer) {
                 let Some(id) = parent(ChildKind::$kind, &self) else { return };
                 if observer.cache.remove_child(&id, ChildKind::$kind, version_of(self.meta())) {
+                    observer.ask_rivals(&id, ChildKind::$kind);
                     observer.queue.add(Key::Service(id));
                 }
             }
+
+            $(fn listed(observer: &Observer) {
+                $listed(observer);
+            })?
         }
     };
 }
 
-child!(PartialObjectMeta<ServiceAccount>, ServiceAccount, |_| None);
-child!(PartialObjectMeta<Role>, Role, |_| None);
-child!(PartialObjectMeta<RoleBinding>, RoleBinding, |_| None);
-child!(PartialObjectMeta<ConfigMap>, ConfigMap, |_| None);
-child!(PartialObjectMeta<PodDisruptionBudget>, PodDisruptionBudget, |_| None);
-child!(PartialObjectMeta<Service>, Service, |_| None);
-child!(Deployment, Deployment, |deployment| Some(WorkloadState::of(deployment)));
+child!(PartialObjectMeta<ServiceAccount>, ServiceAccount, |_| Progress::None);
+child!(PartialObjectMeta<Role>, Role, |_| Progress::None);
+child!(PartialObjectMeta<RoleBinding>, RoleBinding, |_| Progress::None);
+child!(PartialObjectMeta<ConfigMap>, ConfigMap, |_| Progress::None);
+child!(PartialObjectMeta<PodDisruptionBudget>, PodDisruptionBudget, |_| Progress::None);
+child!(PartialObjectMeta<Service>, Service, |_| Progress::None);
+child!(Deployment, Deployment, |deployment| Progress::Workload(WorkloadState::of(deployment)));
+child!(HttpRoute, HttpRoute, |route| Progress::Route(RouteState::of(route)), super::gateway::listed);
 
 impl Projection for Pod {
     fn resource() -> &'static str {

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use tower::{BoxError, service_fn};
 
 use crate::{
+    fault::{Fault, Write},
     fields,
     reply::{Answer, answer, form, status},
     watch::{Watch, is_collection},
@@ -23,33 +24,7 @@ use crate::{
 
 type Refusal = (u16, &'static str);
 
-/// What goes wrong with one write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
-    /// The operator dies before the write arrives.
-    CrashBefore,
-    /// The write is carried out and answered; then the operator dies.
-    CrashAfter,
-    /// The write is carried out; the operator dies before it has the answer.
-    CrashWithoutReply,
-    /// The write is carried out, the answer is lost, the operator goes on.
-    ReplyLost,
-    /// The write is refused with this code.
-    Refused(u16),
-    /// No answer ever comes, and nothing is carried out.
-    Silence,
-    /// Just before the write arrives, somebody else annotates the object; before a deletion, puts another in its place.
-    Overtaken,
-}
-
-/// A write as it arrived.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Write {
-    pub(crate) verb: &'static str,
-    pub(crate) path: String,
-    /// Whether the API server carried it out.
-    pub(crate) done: bool,
-}
+const GATEWAY_API: &str = "/apis/gateway.networking.k8s.io/v1";
 
 #[derive(Clone, Default)]
 pub(crate) struct Api(Arc<Mutex<State>>);
@@ -61,6 +36,7 @@ struct State {
     uids: u64,
     writes: Vec<Write>,
     fault: Option<(usize, Fault)>,
+    gateway_api: bool,
     dead: bool,
     watches: Vec<Watch>,
     history: Vec<(u64, String, Option<Value>, Option<Value>)>,
@@ -70,8 +46,13 @@ impl Api {
     /// A copy of all objects, without faults, watches and memory of writes.
     pub(crate) fn copy(&self) -> Self {
         let state = self.lock();
-        let copy =
-            State { objects: state.objects.clone(), version: state.version, uids: state.uids, ..State::default() };
+        let copy = State {
+            objects: state.objects.clone(),
+            version: state.version,
+            uids: state.uids,
+            gateway_api: state.gateway_api,
+            ..State::default()
+        };
         Self(Arc::new(Mutex::new(copy)))
     }
 
@@ -112,6 +93,11 @@ impl Api {
         state.replace(path, object, "kubectl").expect("the test's own change");
     }
 
+    /// Somebody else reports on an object.
+    pub(crate) fn judge(&self, path: &str, status: &Value) {
+        self.lock().replace_status(path, &json!({"metadata": {}, "status": status})).expect("the test's own word");
+    }
+
     /// Somebody else deletes an object; the garbage collector takes what it owns.
     pub(crate) fn delete(&self, path: &str) {
         let mut state = self.lock();
@@ -144,6 +130,20 @@ impl Api {
         let line = format!("{}\n", json!({"type": "ERROR", "object": status}));
         for watch in std::mem::take(&mut state.watches) {
             let _ = watch.sender.unbounded_send(line.clone().into());
+        }
+    }
+
+    /// The cluster gets the Gateway API, or loses it with all routes and every watch of them.
+    pub(crate) fn has_gateway_api(&self, present: bool) {
+        let mut state = self.lock();
+        state.gateway_api = present;
+        if !present {
+            let routes: Vec<String> =
+                state.objects.keys().filter(|path| path.starts_with(GATEWAY_API)).cloned().collect();
+            for path in routes {
+                state.remove(&path);
+            }
+            state.watches.retain(|watch| !watch.collection.starts_with(GATEWAY_API));
         }
     }
 
@@ -246,6 +246,13 @@ fn read(api: &Api, path: &str, query: &BTreeMap<String, String>) -> Result<Answe
     if state.dead {
         return Err("the operator is dead".into());
     }
+    if path.starts_with(GATEWAY_API) && !state.gateway_api {
+        return Ok(status(404, "NotFound"));
+    }
+    if path == GATEWAY_API {
+        let route = json!({"name": "httproutes", "singularName": "httproute", "namespaced": true, "kind": "HTTPRoute", "verbs": ["list", "watch"]});
+        return Ok(answer(200, &json!({"groupVersion": "gateway.networking.k8s.io/v1", "resources": [route]})));
+    }
     if let Some(object) = state.objects.get(path) {
         return Ok(answer(200, object));
     }
@@ -309,6 +316,9 @@ impl State {
     fn create(&mut self, path: &str, mut object: Value, manager: &str) -> Result<Value, Refusal> {
         if self.objects.contains_key(path) {
             return Err((409, "AlreadyExists"));
+        }
+        if path.starts_with(GATEWAY_API) && !self.gateway_api {
+            return Err((404, "NotFound"));
         }
         if let Some((_, rest)) = path.split_once("/namespaces/")
             && let Some((namespace, _)) = rest.split_once('/')

@@ -1,7 +1,8 @@
 //! Whatever goes wrong with whichever write: the end is that of the undisturbed run.
 
 use crate::{
-    api::{Api, Fault},
+    api::Api,
+    fault::Fault,
     operator::{Operator, PROJECT, SERVICE, cart, project, service, shop},
 };
 
@@ -111,6 +112,21 @@ async fn serving_no_http_any_more() {
     })
     .await;
     assert!(writes >= 3, "the Service goes, the Deployment changes, the status says so: {writes}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn exposing_and_unexposing() {
+    let start = cart().await;
+    start.has_gateway_api(true);
+    let expose = |exposed: bool| move |service: &mut serde_json::Value| service["spec"]["exposed"] = exposed.into();
+    let writes = every_fault(&start, |api| api.edit(SERVICE, expose(true))).await;
+    assert_eq!(writes, 2, "the route, and the status");
+    let exposed = start.copy();
+    exposed.edit(SERVICE, expose(true));
+    Operator::start(&exposed).await.settle().await;
+    let writes = every_fault(&exposed, |api| api.edit(SERVICE, expose(false))).await;
+    assert_eq!(writes, 2, "the route, and the status");
+    every_fault(&exposed, |api| api.edit(SERVICE, |service| service["spec"]["service"]["port"] = 8080.into())).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,8 +2,10 @@
 
 mod api;
 mod every_fault;
+mod fault;
 mod fields;
 mod operator;
 mod others;
 mod reply;
+mod routes;
 mod watch;

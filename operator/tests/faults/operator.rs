@@ -31,10 +31,15 @@ pub(crate) struct Operator {
     _tasks: JoinSet<anyhow::Result<()>>,
 }
 
+/// Services are published, everything else is as by default.
+fn variable(name: &str) -> Option<String> {
+    (name == "ANKKA_BASE_DOMAIN").then(|| "apps.example.com".to_owned())
+}
+
 impl Operator {
     /// Starts an operator and lets it list everything.
     pub(crate) async fn start(api: &Api) -> Self {
-        let settings = Settings::read(|_| None).expect("the defaults are valid");
+        let settings = Settings::read(variable).expect("the defaults are valid");
         let client = api.client();
         let tenure = Arc::new(Tenure::unlimited());
         let cache = Arc::new(Cache::new(&settings.desired.prefix));

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::{
-    api::{Api, Fault, Write},
+    api::Api,
+    fault::{Fault, Write},
     operator::{DEPLOYMENT, NAMESPACE, Operator, PROJECT, SERVICE, cart, in_shop, lifecycle, project, service, shop},
 };
 

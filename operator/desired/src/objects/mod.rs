@@ -4,6 +4,7 @@ mod config_map;
 mod deployment;
 mod disruption_budget;
 mod environment;
+mod http_route;
 mod labels;
 mod pod;
 mod role;
@@ -14,6 +15,7 @@ mod service_account;
 use ankka_crds::ValidatedService;
 use serde::Serialize;
 
+use crate::route::Route;
 use crate::{Child, ChildKind};
 
 pub(crate) use pod::{MANAGEMENT_PORT, READY_PATH};
@@ -39,6 +41,8 @@ pub struct Blueprint<'a> {
     pub sidecar: Option<&'a str>,
     /// Names of Secrets to pull images with, each once.
     pub pull_secrets: Vec<String>,
+    /// The route of an exposed service; none when it has no address outside the cluster.
+    pub route: Option<Route<'a>>,
     /// How long a rollout may make no progress before it counts as failed, in seconds.
     pub progress_deadline_seconds: i32,
 }
@@ -70,5 +74,8 @@ pub fn children(blueprint: &Blueprint<'_>) -> Vec<Child> {
         children.push(blueprint.child(ChildKind::Service, &service));
     }
     children.push(blueprint.child(ChildKind::Deployment, &deployment::build(blueprint)));
+    if let Some(route) = http_route::build(blueprint) {
+        children.push(blueprint.child(ChildKind::HttpRoute, &route));
+    }
     children
 }

@@ -131,6 +131,17 @@ fn http_off_and_on() {
 }
 
 #[test]
+fn an_exposure_and_its_end() {
+    all_faults(three(), |world, _| world.service.spec.exposed = true);
+    let mut exposed = three();
+    exposed.service.spec.exposed = true;
+    all_faults(exposed, |world, _| world.service.spec.exposed = false);
+    let mut exposed = three();
+    exposed.service.spec.exposed = true;
+    all_faults(exposed, |world, _| world.service.spec.service.port = Some(8080));
+}
+
+#[test]
 fn a_delete_and_an_apply_under_a_new_uid() {
     all_faults(three(), |world, api| {
         let uid = "0a1b2c3d-0000-4444-8888-0000000000ff";

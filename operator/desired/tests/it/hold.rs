@@ -59,11 +59,16 @@ fn a_strangers_deployment_is_not_scaled_either() {
 fn a_strangers_object_is_never_touched_and_is_named() {
     for kind in ChildKind::all() {
         let mut world = World::cart(json!({ "resources": { "autoscaling": { "minInstances": 3 } } }));
+        world.service.spec.exposed = true;
         world.children.insert(kind, stranger());
+        let article = if kind == ChildKind::HttpRoute { "an" } else { "a" };
         let name = kind.name_for("cart");
         assert_eq!(
             failed(&world),
-            format!("a {} named '{name}' already exists in 'ankka-shop' and is not managed by ankka", kind.word())
+            format!(
+                "{article} {} named '{name}' already exists in 'ankka-shop' and is not managed by ankka",
+                kind.word()
+            )
         );
     }
     let mut world = World::cart(json!({}));

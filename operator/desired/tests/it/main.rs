@@ -8,6 +8,7 @@ mod project;
 mod properties;
 mod recorded;
 mod rendering;
+mod route;
 mod status;
 mod support;
 mod telling;

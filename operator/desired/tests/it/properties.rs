@@ -21,9 +21,9 @@ fn services() -> impl Strategy<Value = Value> {
         1..10_i64,
         size,
         any::<bool>(),
-        any::<bool>(),
+        (any::<bool>(), any::<bool>()),
     )
-        .prop_map(|(name, env, labels, annotations, http, port, instances, size, process, paused)| {
+        .prop_map(|(name, env, labels, annotations, http, port, instances, size, process, (paused, exposed))| {
             let env: Vec<_> = env.iter().map(|(name, value)| json!({ "name": name, "value": value })).collect();
             let mut service = json!({
                 "image": "registry.example.com/acme/x:1", "env": env, "labels": labels, "annotations": annotations,
@@ -34,7 +34,7 @@ fn services() -> impl Strategy<Value = Value> {
                 service["hosting"] = json!("process");
                 service["protocol"] = json!("1.0");
             }
-            json!({ "name": name, "paused": paused, "service": service })
+            json!({ "name": name, "paused": paused, "exposed": exposed, "service": service })
         })
         .prop_filter("a service that breaks no rule", |input| !World::new(input).decide().actions.is_empty())
 }

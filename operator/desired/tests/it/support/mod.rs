@@ -5,9 +5,11 @@ pub(crate) mod model;
 use std::collections::BTreeMap;
 
 use ankka_crds::compat::Platform;
+use ankka_crds::exposure::Domain;
 use ankka_crds::{AnkkaService, AnkkaServiceSpec, Installation, labels};
 use ankka_desired::{
-    Action, Child, ChildKind, Decision, Facts, PodState, ProjectFacts, Seen, Settings, WorkloadState, decide,
+    Action, Child, ChildKind, Claim, Decision, Facts, Gateway, PodState, ProjectFacts, RouteFacts, RouteState, Seen,
+    Settings, WorkloadState, decide,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Value, json};
@@ -23,6 +25,9 @@ pub(crate) struct World {
     pub(crate) children: BTreeMap<ChildKind, Seen>,
     pub(crate) workload: Option<WorkloadState>,
     pub(crate) pods: Vec<PodState>,
+    pub(crate) routes_served: bool,
+    pub(crate) route: Option<RouteState>,
+    pub(crate) rivals: Vec<Claim>,
 }
 
 pub(crate) fn settings() -> Settings {
@@ -33,18 +38,21 @@ pub(crate) fn settings() -> Settings {
         installation: Installation::default(),
         sidecar_image: Some("registry.example.com/ankka/sidecar:0.2.0".to_owned()),
         image_pull_secrets: vec!["installation-pull".to_owned()],
+        domain: Some(Domain { base: "apps.example.com".to_owned(), port: 443 }),
+        gateway: Gateway::default(),
         progress_deadline_seconds: 600,
     }
 }
 
 impl World {
-    /// A new service in a project, of which nothing is there yet. `input` is a descriptor, with `paused` and `restarts`
-    /// beside its fields.
+    /// A new service in a project, of which nothing is there yet. `input` is a descriptor, with `paused`, `exposed` and
+    /// `restarts` beside its fields.
     pub(crate) fn new(input: &Value) -> Self {
         let service = serde_json::from_value(input["service"].clone()).expect("a service object");
         let spec = AnkkaServiceSpec {
             service,
             paused: input["paused"].as_bool().unwrap_or_default(),
+            exposed: input["exposed"].as_bool().unwrap_or_default(),
             restarts: input["restarts"].as_i64().unwrap_or_default(),
             ..Default::default()
         };
@@ -60,6 +68,9 @@ impl World {
             children: BTreeMap::new(),
             workload: None,
             pods: Vec::new(),
+            routes_served: true,
+            route: None,
+            rivals: Vec::new(),
         }
     }
 
@@ -96,6 +107,7 @@ impl World {
             children: &self.children,
             workload: self.workload.as_ref(),
             pods: &self.pods,
+            route: RouteFacts { served: self.routes_served, state: self.route.as_ref(), rivals: &self.rivals },
         }
     }
 
