@@ -36,10 +36,7 @@ impl Cluster {
             ..PatchParams::default()
         };
         for tried in 1..=TRIES {
-            let stored = self.service(attempt, name, project).await?;
-            if stored.metadata.deletion_timestamp.is_some() {
-                return Err(Error::new(format!("failed to {verb} {}: it is being deleted", attempt.subject)));
-            }
+            let stored = self.lasting_service(attempt, name, project).await?;
             let Some(spec) = edit(&stored)? else {
                 return Ok(Applied { service: stored, change: Change::Unchanged, at: jiff::Timestamp::now() });
             };

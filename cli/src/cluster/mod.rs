@@ -5,6 +5,7 @@ mod connect;
 mod explain;
 mod installation;
 mod patch;
+mod recorded;
 mod store;
 
 use ankka_crds::{AnkkaProject, AnkkaService};
@@ -12,6 +13,7 @@ use kube::{Api, Client};
 
 pub(crate) use explain::{Attempt, Subject};
 pub(crate) use installation::{DEFINITION, Published};
+pub(crate) use recorded::Document;
 pub(crate) use store::{Applied, Change, Wanted};
 
 use crate::error::Error;
@@ -38,6 +40,22 @@ impl Cluster {
         project: &Project,
     ) -> Result<AnkkaService, Error> {
         self.services(project).get(name).await.map_err(|cause| self.explain(attempt, cause))
+    }
+
+    /// One service that is to be changed: one that is being deleted is refused.
+    pub(crate) async fn lasting_service(
+        &self,
+        attempt: Attempt<'_>,
+        name: &str,
+        project: &Project,
+    ) -> Result<AnkkaService, Error> {
+        let service = self.service(attempt, name, project).await?;
+        if service.metadata.deletion_timestamp.is_none() {
+            return Ok(service);
+        }
+        let Attempt { verb, subject } = attempt;
+        Err(Error::new(format!("failed to {verb} {subject}: it is being deleted"))
+            .hint("nothing was changed; apply its descriptor again once it is gone"))
     }
 
     /// All projects.

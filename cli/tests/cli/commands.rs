@@ -128,7 +128,10 @@ fn a_service_that_is_not_there_or_going_is_not_changed() {
     let fake = Stored::new(going).serve(|_| None);
     let ran = run(&fake, &["restart", "cart"]);
     assert_eq!(ran.status, 1);
-    assert_eq!(ran.stderr, "error: failed to restart service 'cart': it is being deleted\n");
+    assert_eq!(
+        ran.stderr,
+        "error: failed to restart service 'cart': it is being deleted\nhint: nothing was changed; apply its descriptor again once it is gone\n"
+    );
     assert_eq!(fake.lines(), [format!("GET {SERVICES}/cart")]);
 }
 

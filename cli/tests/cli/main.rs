@@ -6,6 +6,7 @@ mod commands;
 mod config;
 mod delete;
 mod expose;
+mod history;
 mod names;
 mod projects;
 mod reference;

@@ -3,13 +3,16 @@
 mod apply;
 mod delete;
 mod ending;
+mod export;
 mod expose;
 mod get;
+mod history;
 mod list;
 mod pause;
 mod render;
 mod restart;
 mod resume;
+mod rollback;
 mod unexpose;
 mod validate;
 
@@ -29,6 +32,9 @@ pub(crate) enum Command {
     Get(get::GetArgs),
     #[command(visible_alias = "ls")]
     List(list::ListArgs),
+    History(history::HistoryArgs),
+    Rollback(rollback::RollbackArgs),
+    Export(export::ExportArgs),
     Pause(pause::PauseArgs),
     Resume(resume::ResumeArgs),
     Restart(restart::RestartArgs),
@@ -46,6 +52,9 @@ impl Command {
             Self::Apply(args) => args.output.json(),
             Self::Get(args) => args.output.json(),
             Self::List(args) => args.output.json(),
+            Self::History(args) => args.output.json(),
+            Self::Rollback(args) => args.output.json(),
+            Self::Export(args) => args.json(),
             Self::Pause(args) => args.output.json(),
             Self::Resume(args) => args.output.json(),
             Self::Restart(args) => args.output.json(),
@@ -64,6 +73,9 @@ pub(crate) fn run(command: Command, global: &Global) -> Outcome {
         Command::Apply(args) => online(apply::apply(args, global)),
         Command::Get(args) => online(get::get(args, global)),
         Command::List(args) => online(list::list(args, global)),
+        Command::History(args) => online(history::history(args, global)),
+        Command::Rollback(args) => online(rollback::rollback(args, global)),
+        Command::Export(args) => online(export::export(args, global)),
         Command::Pause(args) => online(pause::pause(args, global)),
         Command::Resume(args) => online(resume::resume(args, global)),
         Command::Restart(args) => online(restart::restart(args, global)),

@@ -8,6 +8,8 @@ use serde_json::{Map, Value, json};
 use super::objects::SERVICES;
 use super::{Fake, Reply, Request};
 
+const APPLY: &str = "application/apply-patch+yaml";
+
 /// A service in the store of a fake API server.
 #[derive(Clone)]
 pub(crate) struct Stored {
@@ -55,7 +57,7 @@ impl Stored {
             );
         }
         let mut changed = object.clone();
-        if request.content_type == "application/apply-patch+yaml" {
+        if request.content_type == APPLY {
             changed["spec"]["service"] = request.body["spec"]["service"].clone();
         } else {
             merge(&mut changed["spec"], &request.body["spec"]);
@@ -63,6 +65,10 @@ impl Stored {
         if changed != *object {
             raise(&mut changed, "resourceVersion");
             raise(&mut changed, "generation");
+            if request.content_type == APPLY {
+                changed["metadata"]["managedFields"][0]["time"] =
+                    json!(jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
+            }
         }
         if !request.query.contains("dryRun=All") {
             object.clone_from(&changed);
