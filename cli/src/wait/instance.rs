@@ -1,5 +1,6 @@
 //! One instance, as small as the decision about it needs.
 
+use ankka_crds::labels;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ContainerState, ContainerStatus, Pod};
 use kube::ResourceExt;
@@ -13,6 +14,8 @@ pub(crate) struct Instance {
     pub(crate) template: String,
     /// When it was made.
     pub(crate) created: Option<Timestamp>,
+    /// Generation of the database login it was started with.
+    pub(crate) login: i64,
     /// It takes requests.
     pub(crate) ready: bool,
     /// It is being stopped.
@@ -71,6 +74,11 @@ impl Instance {
         Self {
             name: pod.name_any(),
             template: pod.labels().get("pod-template-hash").cloned().unwrap_or_default(),
+            login: pod
+                .annotations()
+                .get(labels::DATABASE_CREDENTIAL)
+                .and_then(|generation| generation.parse().ok())
+                .unwrap_or_default(),
             created: pod.creation_timestamp().map(|time| time.0),
             ready,
             terminating: pod.metadata.deletion_timestamp.is_some(),

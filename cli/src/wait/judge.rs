@@ -15,6 +15,8 @@ pub(crate) struct Target {
     pub(crate) generation: i64,
     /// When it was stored, when this changed something: older instances are not of it.
     pub(crate) since: Option<Timestamp>,
+    /// The generation of the database login that all instances are to use, when that is waited for too.
+    pub(crate) login: Option<i64>,
 }
 
 /// What becomes of a rollout.
@@ -39,7 +41,8 @@ pub(crate) fn judge(target: Target, service: &AnkkaService, instances: &[Instanc
     let confirmed = status.observed_generation.is_some_and(|observed| observed >= target.generation);
     if confirmed {
         match status.lifecycle.as_deref() {
-            Some("Ready") => return Verdict::Ready,
+            Some("Ready") if uses_login(target, instances) => return Verdict::Ready,
+            Some("Ready") => return Verdict::Waiting(login_of_before(&status)),
             Some("Paused") => return Verdict::Paused,
             _ => {}
         }
@@ -54,6 +57,20 @@ pub(crate) fn judge(target: Target, service: &AnkkaService, instances: &[Instanc
     // What the platform has to say comes before what one instance says.
     let trouble = if confirmed && status.detail.is_none() { first_trouble(&current) } else { None };
     Verdict::Waiting(trouble.unwrap_or_else(|| report(target, service)))
+}
+
+/// Whether every instance that stays was started with the login that is waited for. The status cannot tell: the login is
+/// issued first and the instances are replaced after that.
+fn uses_login(Target { login, .. }: Target, instances: &[Instance]) -> bool {
+    let Some(login) = login else { return true };
+    let mut staying = instances.iter().filter(|instance| !instance.terminating).peekable();
+    staying.peek().is_some() && staying.all(|instance| instance.login >= login)
+}
+
+fn login_of_before(status: &AnkkaServiceStatus) -> String {
+    let why = status.database.as_ref().and_then(|database| database.detail.as_ref());
+    let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+    format!("the instances use the database login of before{why}")
 }
 
 /// What the platform says of the generation that is waited for.

@@ -7,7 +7,7 @@ use super::*;
 const GENERATION: i64 = 4;
 
 fn target() -> Target {
-    Target { generation: GENERATION, since: Some("2026-11-30T12:00:00Z".parse().expect("is a time")) }
+    Target { generation: GENERATION, since: Some("2026-11-30T12:00:00Z".parse().expect("is a time")), login: None }
 }
 
 fn service(observed: i64, lifecycle: &str, stalled: Option<&str>, detail: Option<&str>) -> AnkkaService {
@@ -165,4 +165,24 @@ fn the_advice_is_about_what_stands_in_the_way() {
     for gone in [Some(&going), None] {
         assert_eq!(advice(gone), "apply it again once it is gone");
     }
+}
+
+#[test]
+fn a_reissued_login_is_done_when_every_instance_that_stays_uses_it() {
+    let target = Target { login: Some(2), ..target() };
+    let ready = service(GENERATION, "Ready", None, None);
+    let with = |login, terminating| Instance { login, terminating, ready: true, ..instance("", "") };
+    let verdict = |instances: &[Instance]| judge(target, &ready, instances);
+    let before = Verdict::Waiting("the instances use the database login of before".to_owned());
+    assert_eq!(verdict(&[]), before);
+    assert_eq!(verdict(&[with(1, false)]), before);
+    assert_eq!(verdict(&[with(2, false), with(1, false)]), before);
+    assert_eq!(verdict(&[with(2, false), with(1, true)]), Verdict::Ready);
+    assert_eq!(verdict(&[with(3, false)]), Verdict::Ready);
+    assert_eq!(judge(target, &service(GENERATION, "Paused", None, None), &[]), Verdict::Paused);
+    let mut refused = ready.clone();
+    refused.status.as_mut().expect("a status").database =
+        serde_json::from_value(json!({ "phase": "waiting for database", "detail": "connection refused" })).ok();
+    let why = "the instances use the database login of before: connection refused";
+    assert_eq!(judge(target, &refused, &[]), Verdict::Waiting(why.to_owned()));
 }

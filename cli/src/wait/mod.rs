@@ -59,10 +59,32 @@ pub(crate) async fn until_ready(
     applied: Applied,
     limit: Limit,
 ) -> Result<Ended, Error> {
+    until(cluster, project, applied, None, limit).await
+}
+
+/// Waits until the service is ready and all its instances use this generation of its database login, at most `limit`.
+pub(crate) async fn until_logged_in(
+    cluster: &Cluster,
+    project: &Project,
+    applied: Applied,
+    login: i64,
+    limit: Limit,
+) -> Result<Ended, Error> {
+    until(cluster, project, applied, Some(login), limit).await
+}
+
+async fn until(
+    cluster: &Cluster,
+    project: &Project,
+    applied: Applied,
+    login: Option<i64>,
+    limit: Limit,
+) -> Result<Ended, Error> {
     let name = applied.service.name_any();
     let target = Target {
         generation: applied.service.metadata.generation.unwrap_or_default(),
         since: (applied.change != Change::Unchanged).then(|| applied.at - SignedDuration::from_secs(1)),
+        login,
     };
     let mut rollout = Rollout {
         project,
@@ -106,6 +128,9 @@ impl Rollout<'_> {
                 },
                 seen = pods.next(), if see_pods => match seen {
                     Some(Ok(event)) => self.observe(event),
+                    Some(Err(cause)) if refused(&cause) && self.target.login.is_some() => {
+                        return Verdict::Waiting("its instances cannot be watched: pods in this project may not be".to_owned());
+                    }
                     Some(Err(cause)) if refused(&cause) => {
                         see_pods = false;
                         output::warning("the instances are not shown: pods in this project may not be watched");

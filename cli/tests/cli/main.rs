@@ -4,6 +4,7 @@ mod apply;
 mod cluster;
 mod commands;
 mod config;
+mod database;
 mod delete;
 mod expose;
 mod history;

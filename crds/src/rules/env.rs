@@ -100,6 +100,11 @@ pub(super) fn database(env: &[EnvVar]) -> Database {
     if env.iter().any(|var| var.name.starts_with(DATABASE_PREFIX)) { Database::Supplied } else { Database::Provisioned }
 }
 
+/// Whether a service brings its own database, as far as its variables say. For descriptors that need not keep the rules.
+pub fn supplies_database(service: &ServiceSpec) -> bool {
+    declared(service).iter().any(|entry| name_of(entry).starts_with(DATABASE_PREFIX))
+}
+
 /// The declared entries.
 pub(super) fn declared(service: &ServiceSpec) -> &[EnvEntry] {
     service.env.as_deref().unwrap_or_default()

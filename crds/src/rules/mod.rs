@@ -15,6 +15,7 @@ mod resources;
 mod runtime;
 mod storage;
 
+pub use env::supplies_database;
 pub(crate) use findings::{Finding, Findings, Place, Unreadable};
 
 use crate::{Problem, ServiceSpec, ValidatedService};

@@ -8,7 +8,7 @@ use crate::error::{Error, Exit, Outcome};
 use crate::output::{self, Format};
 use crate::settings::Project;
 use crate::show::service::ServiceView;
-use crate::wait;
+use crate::wait::{self, Ended};
 
 /// Says what was done, or that it was so already.
 pub(super) fn say(applied: &Applied, done: &str, already: &str) {
@@ -36,7 +36,11 @@ pub(super) async fn settle(
         show(&applied, project, format)?;
         return Ok(Exit::Success);
     };
-    let ended = wait::until_ready(cluster, project, applied, limit).await?;
+    ended(wait::until_ready(cluster, project, applied, limit).await?, project, format)
+}
+
+/// Prints the service as it was when the waiting ended.
+pub(super) fn ended(ended: Ended, project: &Project, format: Format) -> Outcome {
     if let Some(service) = &ended.service {
         ServiceView::of(service, &project.id).print(format)?;
     }

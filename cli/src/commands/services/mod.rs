@@ -1,6 +1,7 @@
 //! `ankka services`.
 
 mod apply;
+mod database;
 mod delete;
 mod ending;
 mod export;
@@ -40,6 +41,9 @@ pub(crate) enum Command {
     Restart(restart::RestartArgs),
     Expose(expose::ExposeArgs),
     Unexpose(unexpose::UnexposeArgs),
+    /// Has the service's database login issued anew
+    #[command(subcommand)]
+    Database(database::Command),
     Delete(delete::DeleteArgs),
 }
 
@@ -60,6 +64,7 @@ impl Command {
             Self::Restart(args) => args.output.json(),
             Self::Expose(args) => args.output.json(),
             Self::Unexpose(args) => args.output.json(),
+            Self::Database(command) => command.json(),
             Self::Delete(args) => args.output.json(),
         }
     }
@@ -81,6 +86,7 @@ pub(crate) fn run(command: Command, global: &Global) -> Outcome {
         Command::Restart(args) => online(restart::restart(args, global)),
         Command::Expose(args) => online(expose::expose(args, global)),
         Command::Unexpose(args) => online(unexpose::unexpose(args, global)),
+        Command::Database(command) => database::run(command, global),
         Command::Delete(args) => online(delete::delete(args, global)),
     }
 }
