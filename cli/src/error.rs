@@ -14,6 +14,8 @@ pub(crate) enum Exit {
     Failure,
     /// Ctrl-C ended the waiting.
     Interrupted,
+    /// As a command in an instance ended.
+    Code(u8),
 }
 
 impl From<Exit> for ExitCode {
@@ -22,6 +24,7 @@ impl From<Exit> for ExitCode {
             Exit::Success => Self::SUCCESS,
             Exit::Failure => Self::FAILURE,
             Exit::Interrupted => Self::from(130),
+            Exit::Code(code) => Self::from(code),
         }
     }
 }

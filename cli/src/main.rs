@@ -1,5 +1,5 @@
 //! The `ankka` command. `args` says what can be asked, each file of `commands` does one thing, `cluster` talks to Kubernetes,
-//! `wait` follows a rollout, and `show` lays out what is printed.
+//! `wait` follows a rollout, `logs` merges what instances write, and `show` lays out what is printed.
 
 mod args;
 mod cluster;
@@ -7,6 +7,7 @@ mod commands;
 mod duration;
 mod error;
 mod input;
+mod logs;
 mod output;
 mod settings;
 mod show;

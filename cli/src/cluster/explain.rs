@@ -31,6 +31,10 @@ pub(crate) enum Subject<'a> {
     Secret(&'a str, &'a Project),
     /// The Secrets of a project.
     Secrets(&'a Project),
+    /// One instance of a service, by the name of its pod.
+    Instance(&'a str, &'a Project),
+    /// The instances of a service.
+    Instances(&'a str, &'a Project),
 }
 
 impl std::fmt::Display for Subject<'_> {
@@ -42,6 +46,8 @@ impl std::fmt::Display for Subject<'_> {
             Self::Projects => out.write_str("projects"),
             Self::Secret(name, _) => write!(out, "secret '{name}'"),
             Self::Secrets(project) => write!(out, "the secrets of project '{}'", project.id),
+            Self::Instance(name, _) => write!(out, "instance '{name}'"),
+            Self::Instances(service, _) => write!(out, "the instances of service '{service}'"),
         }
     }
 }
@@ -49,18 +55,22 @@ impl std::fmt::Display for Subject<'_> {
 impl<'a> Subject<'a> {
     fn project(self) -> Option<&'a Project> {
         match self {
-            Self::Service(_, project) | Self::Services(project) | Self::Secret(_, project) | Self::Secrets(project) => {
-                Some(project)
-            }
+            Self::Service(_, project)
+            | Self::Services(project)
+            | Self::Secret(_, project)
+            | Self::Secrets(project)
+            | Self::Instance(_, project)
+            | Self::Instances(_, project) => Some(project),
             Self::Project(_) | Self::Projects => None,
         }
     }
 
     /// The role that allows it: one of ours, or Kubernetes' own for what is Kubernetes' own.
     fn role(self, verb: &str) -> &'static str {
-        let reads = matches!(verb, "get" | "list" | "watch");
+        let reads = matches!(verb, "get" | "list" | "watch" | "read the logs of");
         match self {
-            Self::Secret(..) | Self::Secrets(_) => "edit",
+            Self::Instance(..) | Self::Instances(..) if reads => "view",
+            Self::Secret(..) | Self::Secrets(_) | Self::Instance(..) | Self::Instances(..) => "edit",
             _ if reads => "ankka-view",
             _ => "ankka-edit",
         }
@@ -165,6 +175,10 @@ fn missing(attempt: Attempt<'_>, status: &Status) -> Error {
         }
         Subject::Secret(name, project) => Error::new(format!("secret '{name}' not found in project '{}'", project.id))
             .hint(format!("see what is there with: ankka projects secrets list -p {}", project.id)),
+        Subject::Instance(name, project) => {
+            Error::new(format!("instance '{name}' not found in project '{}'", project.id))
+                .hint(format!("see what runs with: kubectl get pods -n {}", project.namespace))
+        }
         _ => Error::new(format!(
             "failed to {} {subject}: the cluster does not know the kinds of {}",
             attempt.verb,

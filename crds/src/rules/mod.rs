@@ -17,6 +17,7 @@ mod storage;
 
 pub use env::supplies_database;
 pub(crate) use findings::{Finding, Findings, Place, Unreadable};
+pub use port::DEFAULT as DEFAULT_PORT;
 
 use crate::{Problem, ServiceSpec, ValidatedService};
 

@@ -5,7 +5,7 @@ use super::hosting::{self, Kind};
 use crate::ServiceSpec;
 
 /// The port a service listens on unless it says otherwise.
-pub(crate) const DEFAULT: u16 = 9000;
+pub const DEFAULT: u16 = 9000;
 
 const PATH: &str = "service.port";
 

@@ -4,12 +4,16 @@ mod apply;
 mod database;
 mod delete;
 mod ending;
+mod exec;
 mod export;
 mod expose;
 mod get;
 mod history;
+mod instances;
 mod list;
+mod logs;
 mod pause;
+mod port_forward;
 mod render;
 mod restart;
 mod resume;
@@ -45,6 +49,9 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Database(database::Command),
     Delete(delete::DeleteArgs),
+    Logs(logs::LogsArgs),
+    Exec(exec::ExecArgs),
+    PortForward(port_forward::PortForwardArgs),
 }
 
 impl Command {
@@ -66,6 +73,9 @@ impl Command {
             Self::Unexpose(args) => args.output.json(),
             Self::Database(command) => command.json(),
             Self::Delete(args) => args.output.json(),
+            Self::Logs(args) => args.json(),
+            Self::Exec(_) => false,
+            Self::PortForward(args) => args.output.json(),
         }
     }
 }
@@ -88,6 +98,9 @@ pub(crate) fn run(command: Command, global: &Global) -> Outcome {
         Command::Unexpose(args) => online(unexpose::unexpose(args, global)),
         Command::Database(command) => database::run(command, global),
         Command::Delete(args) => online(delete::delete(args, global)),
+        Command::Logs(args) => online(logs::logs(args, global)),
+        Command::Exec(args) => online(exec::exec(args, global)),
+        Command::PortForward(args) => online(port_forward::port_forward(args, global)),
     }
 }
 

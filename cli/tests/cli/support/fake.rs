@@ -1,12 +1,15 @@
 //! An API server on loopback that answers what a test tells it to, and remembers what it was asked.
 
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::State;
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
+use axum::extract::ws::{WebSocket, WebSocketUpgrade};
 use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
@@ -41,7 +44,12 @@ pub(crate) enum Reply {
     Text(u16, String),
     /// Nothing yet: what a watch is told while nothing happens.
     Silence,
+    /// A connection that both sides talk over, in Kubernetes' channels.
+    Socket(Talk),
 }
+
+/// What the server does with a connection.
+pub(crate) type Talk = fn(WebSocket) -> Pin<Box<dyn Future<Output = ()> + Send>>;
 
 impl Reply {
     pub(crate) fn ok(body: Value) -> Self {
@@ -139,7 +147,14 @@ pub(crate) fn kubeconfig(context: &str, server: &str) -> String {
     .to_string()
 }
 
-async fn respond(State(server): State<Server>, method: Method, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
+async fn respond(
+    State(server): State<Server>,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+    body: Bytes,
+) -> Response {
     let request = Request {
         method: method.to_string(),
         path: uri.path().to_owned(),
@@ -157,6 +172,10 @@ async fn respond(State(server): State<Server>, method: Method, uri: Uri, headers
         // A watch that was answered once has nothing more to say.
         _ if again => silence().await,
         Reply::Silence => silence().await,
+        Reply::Socket(talk) => {
+            let upgrade = upgrade.expect("the request asks for a connection");
+            upgrade.protocols(["v5.channel.k8s.io"]).on_upgrade(talk)
+        }
         Reply::Text(status, text) => (code(status), text).into_response(),
         Reply::Json(status, body, headers) => {
             let mut response = (code(status), axum::Json(body)).into_response();

@@ -2,6 +2,7 @@
 
 mod fake;
 pub(crate) mod objects;
+mod running;
 mod schema;
 mod stored;
 
@@ -11,6 +12,7 @@ use assert_cmd::Command;
 use tempfile::TempDir;
 
 pub(crate) use fake::{Fake, Reply, Request};
+pub(crate) use running::Running;
 pub(crate) use schema::assert_schema;
 pub(crate) use stored::Stored;
 
@@ -60,6 +62,15 @@ impl Home {
     pub(crate) fn run_with(&self, fake: &Fake, arguments: &[&str]) -> Ran {
         self.file("kubeconfig", fake.kubeconfig());
         Ran::of(self.command(arguments).env("KUBECONFIG", self.path().join("kubeconfig")).env("ANKKA_PROJECT", "shop"))
+    }
+
+    /// Starts the command against a fake API server, in project `shop`, and does not wait for its end.
+    pub(crate) fn start_with(&self, fake: &Fake, arguments: &[&str]) -> Running {
+        self.file("kubeconfig", fake.kubeconfig());
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_ankka"));
+        command.env_clear().env("HOME", self.path()).current_dir(self.path()).args(arguments);
+        command.env("KUBECONFIG", self.path().join("kubeconfig")).env("ANKKA_PROJECT", "shop");
+        Running::start(command)
     }
 }
 

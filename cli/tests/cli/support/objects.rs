@@ -65,3 +65,14 @@ pub(crate) fn pod(name: &str, state: &Value, restarts: i32) -> Value {
 pub(crate) fn event(kind: &str, object: &Value) -> Value {
     json!({ "type": kind, "object": object })
 }
+
+/// A pod of the service `cart` that a ReplicaSet made at this second and that runs.
+pub(crate) fn instance(name: &str, second: u8) -> Value {
+    let mut pod = pod(name, &json!({ "running": {} }), 0);
+    pod["metadata"]["creationTimestamp"] = json!(format!("2026-11-30T12:00:{second:02}Z"));
+    pod["metadata"]["ownerReferences"] = json!([{ "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "cart-abc", "uid": "r-1", "controller": true }]);
+    pod["status"]["phase"] = json!("Running");
+    pod["status"]["conditions"][0]["status"] = json!("True");
+    pod["status"]["containerStatuses"][0]["containerID"] = json!(format!("containerd://{name}"));
+    pod
+}
