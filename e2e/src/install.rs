@@ -95,6 +95,9 @@ pub async fn chart(platform: &Platform, images: &Images) -> Result<()> {
     let chart = workspace().join("helm/ankka");
     let mut values = vec![format!("image.registry={}", images.registry)];
     values.extend(images.tag.iter().map(|tag| format!("image.tag={tag}")));
+    if let Ok(local) = platform.require_local() {
+        values.push(format!("baseDomain={}", local.exposure().base_domain));
+    }
     values.extend(images.sidecar.iter().map(|sidecar| format!("sidecarImage={sidecar}")));
     let helm = platform
         .helm()
@@ -195,6 +198,34 @@ pub async fn ask_example(platform: &Platform) -> Result<String> {
     }
 }
 
+/// Exposes the example through the gateway of the local platform, and returns what it answers to its name outside the cluster.
+///
+/// # Errors
+/// When the command fails, or nobody answers within 15 seconds.
+async fn expose_example(platform: &Platform, binaries: &Binaries) -> Result<String> {
+    let gateway = platform.require_local()?.exposure();
+    let expose = platform.run(binaries.get("ankka")?).args(["services", "expose", EXAMPLE, "--project", PROJECT]);
+    let printed = expose.args(["--wait=1m"]).limit(Duration::from_secs(90)).text().await?;
+    let url = printed.trim();
+    let until = Instant::now() + Duration::from_secs(15);
+    loop {
+        match web::get_exposed(&gateway, url).await {
+            Ok(response) if response.status().is_success() => {
+                let answer = String::from_utf8_lossy(response.body()).trim().to_owned();
+                let host = url.trim_start_matches("https://");
+                return Ok(format!(
+                    "{url} → {answer}\n     curl --cacert {} --resolve {host}:{}:{} {url}",
+                    gateway.authority.display(),
+                    gateway.address.port(),
+                    gateway.address.ip(),
+                ));
+            }
+            wrong if Instant::now() > until => bail!("the exposed example does not answer: {wrong:?}"),
+            _ => tokio::time::sleep(Duration::from_millis(200)).await,
+        }
+    }
+}
+
 /// All of it: images, chart, example. Returns the table of services.
 ///
 /// # Errors
@@ -213,5 +244,8 @@ pub async fn everything(platform: &Platform, images: Option<Images>) -> Result<S
     step("chart", None, chart(platform, &images)).await?;
     step("example service", None, example(platform, &binaries)).await?;
     say(format_args!("     {}", ask_example(platform).await?));
+    if platform.is_local() {
+        say(format_args!("     {}", expose_example(platform, &binaries).await?));
+    }
     platform.kubectl().args(["get", "ankkaservices", "--all-namespaces"]).text().await
 }

@@ -45,6 +45,13 @@ impl Run {
         self
     }
 
+    /// Runs as this user and group.
+    #[must_use]
+    pub fn user(mut self, user: u32, group: u32) -> Self {
+        self.command.uid(user).gid(group);
+        self
+    }
+
     /// Runs in `folder`.
     #[must_use]
     pub fn dir(mut self, folder: &Path) -> Self {

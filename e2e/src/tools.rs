@@ -1,7 +1,9 @@
-//! The programs of a Kubernetes cluster, built from Go modules that `tools/` pins, once, into the cache.
+//! The programs of the platform that no package of the operating system brings, made once, into the cache: built from Go modules,
+//! or taken from a Python package, as `tools/` pins them.
 
 use std::{
     fs::File,
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -16,7 +18,7 @@ use crate::{
     run::Run,
 };
 
-/// One module of `tools/` and how to build it.
+/// One folder of `tools/` and how to make its programs.
 struct Tool {
     name: &'static str,
     /// C is wanted for what Kubernetes' own releases build with it.
@@ -27,8 +29,10 @@ struct Tool {
     duration: &'static str,
     /// A program whose package has another name.
     rename: Option<(&'static str, &'static str)>,
-    /// Files of the module that are wanted beside its programs.
-    files: Option<Files>,
+    /// Files of its modules that are wanted beside its programs.
+    files: &'static [Files],
+    /// Where the program is in the Python package that `requirements.txt` names, when there is nothing to build.
+    packaged: Option<&'static str>,
 }
 
 /// Files of a module, below one of its folders.
@@ -39,6 +43,20 @@ struct Files {
     names: &'static [&'static str],
 }
 
+/// The resources of the Gateway API that Contour watches.
+pub(crate) const GATEWAY_API: [&str; 8] = [
+    "gateway.networking.k8s.io_backendtlspolicies.yaml",
+    "gateway.networking.k8s.io_gatewayclasses.yaml",
+    "gateway.networking.k8s.io_gateways.yaml",
+    "gateway.networking.k8s.io_grpcroutes.yaml",
+    "gateway.networking.k8s.io_httproutes.yaml",
+    "gateway.networking.k8s.io_referencegrants.yaml",
+    "gateway.networking.k8s.io_tcproutes.yaml",
+    "gateway.networking.k8s.io_tlsroutes.yaml",
+];
+/// Contour's own resources.
+pub(crate) const CONTOUR_API: [&str; 1] = ["01-crds.yaml"];
+
 /// What kwok does to nodes and pods.
 pub(crate) const KWOK_STAGES: [&str; 5] = [
     "node/fast/node-initialize.yaml",
@@ -48,7 +66,7 @@ pub(crate) const KWOK_STAGES: [&str; 5] = [
     "pod/fast/pod-delete.yaml",
 ];
 
-const TOOLS: [Tool; 7] = [
+const TOOLS: [Tool; 9] = [
     Tool {
         cgo: true,
         ldflags: "-X k8s.io/component-base/version.gitVersion=v1.36.3 \
@@ -61,14 +79,22 @@ const TOOLS: [Tool; 7] = [
     Tool::plain("helm", "2 to 3 minutes"),
     Tool::plain("coredns", "2 to 3 minutes"),
     Tool {
-        files: Some(Files { module: "sigs.k8s.io/kwok", folder: "kustomize/stage", names: &KWOK_STAGES }),
+        files: &[Files { module: "sigs.k8s.io/kwok", folder: "kustomize/stage", names: &KWOK_STAGES }],
         ..Tool::plain("kwok", "2 to 3 minutes")
     },
+    Tool {
+        files: &[
+            Files { module: "sigs.k8s.io/gateway-api", folder: "config/crd/experimental", names: &GATEWAY_API },
+            Files { module: "github.com/projectcontour/contour", folder: "examples/contour", names: &CONTOUR_API },
+        ],
+        ..Tool::plain("contour", "2 to 3 minutes")
+    },
+    Tool { packaged: Some("envoy/_bin/envoy"), ..Tool::plain("envoy", "some seconds") },
 ];
 
 impl Tool {
     const fn plain(name: &'static str, duration: &'static str) -> Self {
-        Self { name, cgo: false, ldflags: "", duration, rename: None, files: None }
+        Self { name, cgo: false, ldflags: "", duration, rename: None, files: &[], packaged: None }
     }
 
     fn module(&self) -> PathBuf {
@@ -87,12 +113,15 @@ impl Tool {
     /// Folder of its programs in the cache: its name says everything the build depends on.
     fn folder(&self, cache: &Path) -> Result<PathBuf> {
         let mut digest = Sha256::new();
-        for file in ["go.mod", "go.sum"] {
+        let pins: &[&str] = if self.packaged.is_some() { &["requirements.txt"] } else { &["go.mod", "go.sum"] };
+        for file in pins {
             let file = self.module().join(file);
             digest.update(std::fs::read(&file).with_context(|| format!("failed to read {}", file.display()))?);
             digest.update([0]);
         }
-        digest.update(format!("{:?} {} {:?} {:?}", self.flags(), self.cgo, self.rename, self.files));
+        let mut files = self.files.iter();
+        digest.update(format!("{:?} {} {:?} {:?}", self.flags(), self.cgo, self.rename, files.next()));
+        files.for_each(|files| digest.update(format!("{files:?}")));
         Ok(cache.join("tools").join(format!("{}-{}", self.name, hex(digest, 8))))
     }
 
@@ -105,6 +134,15 @@ impl Tool {
             std::fs::remove_dir_all(&temporary).context("failed to remove what an interrupted build left")?;
         }
         let bin = temporary.join("bin");
+        match self.packaged {
+            Some(program) => self.unpack(program, &bin).await?,
+            None => self.compile(&bin).await?,
+        }
+        std::fs::rename(&temporary, folder).with_context(|| format!("failed to put {} in place", folder.display()))
+    }
+
+    /// Builds its programs into `bin`.
+    async fn compile(&self, bin: &Path) -> Result<()> {
         Run::new("go")
             .args(["build"])
             .args(self.flags())
@@ -119,10 +157,30 @@ impl Tool {
         if let Some((built, wanted)) = self.rename {
             std::fs::rename(bin.join(built), bin.join(wanted))?;
         }
-        if let Some(files) = &self.files {
-            files.copy(&self.module(), &bin).await?;
+        for files in self.files {
+            files.copy(&self.module(), bin).await?;
         }
-        std::fs::rename(&temporary, folder).with_context(|| format!("failed to put {} in place", folder.display()))
+        Ok(())
+    }
+
+    /// Takes `program` out of its Python package into `bin`.
+    async fn unpack(&self, program: &str, bin: &Path) -> Result<()> {
+        let folder = bin.parent().context("the programs lie in a folder")?.join("package");
+        let python = |args: &[&str]| Run::new("python3").args(["-m"]).args(args).limit(Duration::from_mins(10));
+        python(&["pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--require-hashes"])
+            .args(["--requirement".as_ref(), self.module().join("requirements.txt").as_os_str()])
+            .args(["--dest".as_ref(), folder.as_os_str()])
+            .text()
+            .await
+            .with_context(|| format!("failed to fetch {}; it takes Python 3 with pip", self.name))?;
+        let wheel = std::fs::read_dir(&folder)?.next().context("pip fetched nothing")??.path();
+        python(&["zipfile", "--extract"]).args([&wheel, &folder]).text().await?;
+        std::fs::create_dir_all(bin)?;
+        let target = bin.join(self.name);
+        std::fs::rename(folder.join(program), &target)
+            .with_context(|| format!("{} holds no {program}", wheel.display()))?;
+        std::fs::set_permissions(&target, std::fs::Permissions::from_mode(0o755))?;
+        std::fs::remove_dir_all(&folder).context("failed to remove the unpacked package")
     }
 }
 

@@ -5,6 +5,7 @@ use std::{fmt::Write as _, io::Write as _, process::ExitCode, sync::Arc};
 use ankka_e2e::{
     Platform,
     install::{self, Images},
+    packages,
     paths::Paths,
     platform::{Health, Local},
     progress::{say, step},
@@ -143,8 +144,11 @@ async fn up(args: UpArgs) -> Result<ExitCode> {
 
 /// The tests of the workspace, then those on the cluster, which is left as it was found.
 async fn test(args: TestArgs) -> Result<ExitCode> {
-    let mut tally =
-        if args.cluster_only || args.filter.is_some() { gate::Tally::default() } else { gate::workspace()? };
+    let mut tally = gate::Tally::default();
+    if !args.cluster_only && args.filter.is_none() {
+        packages::postgres().await?;
+        tally = gate::workspace()?;
+    }
     let local = local()?;
     let was_up = local.is_up();
     match installed(&local).await {
@@ -202,10 +206,12 @@ fn env(local: &Local) -> Result<ExitCode> {
         bail!("the local platform is not up: run `cargo platform up`");
     }
     let quoted = |path: std::path::PathBuf| format!("'{}'", path.display().to_string().replace('\'', r"'\''"));
+    let psql = local.database().map(|database| database.psql().join(" "));
     print(&format!(
-        "export KUBECONFIG={}\nexport PATH={}:\"$PATH\"\n",
+        "export KUBECONFIG={}\nexport PATH={}:\"$PATH\"\n{}",
         quoted(local.kubeconfig()),
-        quoted(local.programs())
+        quoted(local.programs()),
+        psql.map(|psql| format!("# The services' databases, as PostgreSQL's superuser: {psql}\n")).unwrap_or_default()
     ))
 }
 

@@ -8,8 +8,8 @@ use std::{
 use anyhow::{Result, bail};
 
 use super::{
-    addresses, api_server, containerd, controller_manager, dns, etcd, kubelet, kwok, layout::Layout, process::Daemon,
-    proxy, scheduler,
+    addresses, api_server, containerd, contour, controller_manager, dns, envoy, etcd, kubelet, kwok, layout::Layout,
+    postgres, process::Daemon, proxy, scheduler,
 };
 
 /// How long a component may take to be ready, on a busy machine.
@@ -34,6 +34,12 @@ pub enum Component {
     Proxy,
     /// CoreDNS.
     Dns,
+    /// PostgreSQL, with the services' databases.
+    Postgres,
+    /// Contour, which tells Envoy of routes.
+    Contour,
+    /// Envoy, which serves the gateway.
+    Envoy,
     /// kwok, which plays the fake nodes.
     Kwok,
 }
@@ -53,7 +59,7 @@ pub struct Health {
 
 impl Component {
     /// In the order they are started; `down` goes the other way.
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::Etcd,
         Self::ApiServer,
         Self::ControllerManager,
@@ -62,6 +68,9 @@ impl Component {
         Self::Kubelet,
         Self::Dns,
         Self::Proxy,
+        Self::Postgres,
+        Self::Contour,
+        Self::Envoy,
         Self::Kwok,
     ];
 
@@ -75,6 +84,9 @@ impl Component {
             Self::Kubelet => "kubelet",
             Self::Proxy => "kube-proxy",
             Self::Dns => "coredns",
+            Self::Postgres => "postgres",
+            Self::Contour => "contour",
+            Self::Envoy => "envoy",
             Self::Kwok => "kwok",
         }
     }
@@ -89,6 +101,9 @@ impl Component {
             Self::Kubelet => kubelet::daemon(layout),
             Self::Proxy => proxy::daemon(layout),
             Self::Dns => dns::daemon(layout),
+            Self::Postgres => postgres::daemon(layout)?,
+            Self::Contour => contour::daemon(layout),
+            Self::Envoy => envoy::daemon(layout),
             Self::Kwok => kwok::daemon(layout)?,
         })
     }
@@ -103,6 +118,9 @@ impl Component {
             Self::Kubelet => kubelet::healthy().await,
             Self::Proxy => proxy::healthy().await,
             Self::Dns => dns::healthy().await,
+            Self::Postgres => postgres::healthy().await,
+            Self::Contour => contour::healthy().await,
+            Self::Envoy => envoy::healthy().await,
             Self::Kwok => kwok::healthy().await,
         }
     }
@@ -118,6 +136,9 @@ impl Component {
             Self::Kubelet => format!("{}:{}", addresses::NODE, addresses::KUBELET_PORT),
             Self::Proxy => loopback(addresses::PROXY_HEALTH_PORT),
             Self::Dns => format!("{}:53", addresses::NODE),
+            Self::Postgres => format!("{}:{}", addresses::NODE, addresses::POSTGRES_PORT),
+            Self::Contour => loopback(addresses::CONTOUR_PORT),
+            Self::Envoy => format!("{}:{}", addresses::NODE, addresses::ENVOY_PORT),
             Self::Kwok => loopback(addresses::KWOK_PORT),
         }
     }

@@ -1,9 +1,9 @@
-//! CoreDNS, as a process on the bridge: services' names, and nothing beyond them.
+//! CoreDNS, as a process on the bridge: names of services and of exposed services, and nothing beyond them.
 
 use anyhow::Result;
 
 use super::{
-    addresses::{DNS_READY_PORT, DOMAIN, NODE},
+    addresses::{BASE_DOMAIN, DNS_READY_PORT, DOMAIN, GATEWAY_SERVICE, NODE},
     layout::Layout,
     process::Daemon,
 };
@@ -15,6 +15,12 @@ pub(crate) fn daemon(layout: &Layout) -> Daemon {
         ".:53 {{
   bind {NODE}
   errors
+  template IN A {BASE_DOMAIN} {{
+    answer \"{{{{ .Name }}}} 60 IN A {GATEWAY_SERVICE}\"
+  }}
+  template IN ANY {BASE_DOMAIN} {{
+    rcode NOERROR
+  }}
   ready 127.0.0.1:{DNS_READY_PORT}
   kubernetes {DOMAIN} in-addr.arpa ip6.arpa {{
     kubeconfig {kubeconfig} ankka-local

@@ -12,10 +12,11 @@ use futures::future::{join_all, try_join_all};
 
 use super::{
     component::{Component, Health},
+    gateway,
     images::{self, Packing},
     kubelet, kwok,
     layout::Layout,
-    leftovers, manifests, network, pki, probe,
+    leftovers, manifests, network, pki, postgres, probe,
     process::{self, PATIENCE},
 };
 use crate::{packages, paths::Paths, progress::step, tools::Tools};
@@ -125,7 +126,7 @@ impl Local {
     pub async fn up(&self) -> Result<()> {
         let layout = &self.layout;
         if layout.node {
-            packages::install().await?;
+            packages::node().await?;
         }
         Tools::build(&layout.paths, &[]).await?;
         if self.broken() {
@@ -143,7 +144,8 @@ impl Local {
             step("bridge and routes", None, network::up(layout)).await?;
             let both = async { tokio::try_join!(self.control_plane(), self.containerd()) };
             step("control plane and container runtime", None, both).await?;
-            step("node", None, self.node()).await
+            let all = Box::pin(async { tokio::try_join!(self.node(), self.postgres(), self.gateway()) });
+            step("node, database server and gateway", None, all).await.map(drop)
         } else {
             step("control plane", None, self.control_plane()).await?;
             step("fake nodes", None, self.start_fake_nodes(FAKE_NODES)).await
@@ -155,7 +157,7 @@ impl Local {
         let Ok(boot) = std::fs::read_to_string(self.layout.file("boot")) else {
             return self.layout.paths.state.exists();
         };
-        boot != process::boot() || !Component::Etcd.runs(&self.layout)
+        boot != process::boot() || !pki::current(&self.layout) || !Component::Etcd.runs(&self.layout)
     }
 
     async fn control_plane(&self) -> Result<()> {
@@ -186,6 +188,39 @@ impl Local {
         Ok(())
     }
 
+    async fn postgres(&self) -> Result<()> {
+        let layout = &self.layout;
+        postgres::prepare(layout).await?;
+        Component::Postgres.start(layout).await?;
+        let client = probe::client(layout, &layout.api_url())?;
+        let manifests = postgres::manifests();
+        tokio::try_join!(postgres::administrator(layout), manifests::apply(&client, &manifests))?;
+        Ok(())
+    }
+
+    async fn gateway(&self) -> Result<()> {
+        let client = probe::client(&self.layout, &self.layout.api_url())?;
+        gateway::prepare(&self.layout, &client).await?;
+        Component::Contour.start(&self.layout).await?;
+        Component::Envoy.start(&self.layout).await
+    }
+
+    /// The gateway of the platform's services.
+    pub fn exposure(&self) -> gateway::Gateway {
+        gateway::Gateway::new(&self.layout)
+    }
+
+    /// The database server of the platform's services.
+    ///
+    /// # Errors
+    /// When there is none, because there is no node.
+    pub fn database(&self) -> Result<postgres::Server> {
+        if !self.layout.node {
+            bail!("there is no database server where there is no node: that takes root");
+        }
+        postgres::server(&self.layout)
+    }
+
     /// Takes it down and removes everything it made, the cache of built programs excepted.
     ///
     /// # Errors
@@ -202,8 +237,16 @@ impl Local {
         // First who makes things, then who keeps them. One that does not end must not keep the others from ending.
         let mut results = Vec::new();
         for group in [
-            &[Component::Kubelet, Component::Proxy, Component::Dns, Component::Kwok, Component::Scheduler][..],
-            &[Component::ControllerManager, Component::Containerd, Component::ApiServer],
+            &[
+                Component::Kubelet,
+                Component::Proxy,
+                Component::Dns,
+                Component::Envoy,
+                Component::Contour,
+                Component::Kwok,
+                Component::Scheduler,
+            ][..],
+            &[Component::ControllerManager, Component::Containerd, Component::ApiServer, Component::Postgres],
             &[Component::Etcd],
         ] {
             results.extend(join_all(group.iter().map(|component| component.stop(layout, LAST_WORDS))).await);
@@ -212,6 +255,7 @@ impl Local {
         if layout.node {
             leftovers::remove(layout).await?;
             network::down(layout).await?;
+            postgres::remove(layout)?;
         }
         match std::fs::remove_dir_all(&layout.paths.state) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -225,9 +269,9 @@ impl Local {
     pub async fn health(&self) -> Vec<Health> {
         let node = self.layout.node;
         let expected = Component::ALL.into_iter().filter(|component| match component {
-            Component::Containerd | Component::Kubelet | Component::Proxy | Component::Dns => node,
+            Component::Etcd | Component::ApiServer | Component::ControllerManager | Component::Scheduler => true,
             Component::Kwok => !node || component.runs(&self.layout),
-            _ => true,
+            _ => node,
         });
         join_all(expected.map(|component| component.health(&self.layout))).await
     }

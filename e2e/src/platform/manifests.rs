@@ -22,13 +22,21 @@ async fn objects(client: &Client, manifests: &str) -> Result<Vec<(Api<DynamicObj
     let discovery = Discovery::new(client.clone()).run().await.context("failed to discover the cluster's resources")?;
     let mut objects = Vec::new();
     for document in serde_yaml_ng::Deserializer::from_str(manifests) {
-        let object = DynamicObject::deserialize(document).context("a manifest of ours is a Kubernetes object")?;
+        let document = serde_json::Value::deserialize(document).context("a manifest is not YAML")?;
+        if document.is_null() {
+            continue; // only a comment
+        }
+        let object: DynamicObject = serde_json::from_value(document).context("a manifest is no Kubernetes object")?;
         let types = object.types.clone().unwrap_or_default();
         let kind = GroupVersionKind::try_from(&types)?;
         let Some((resource, _)) = discovery.resolve_gvk(&kind) else {
             bail!("the cluster does not know {}", types.kind)
         };
-        objects.push((Api::all_with(client.clone(), &resource), object));
+        let api = match &object.metadata.namespace {
+            Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
+            None => Api::all_with(client.clone(), &resource),
+        };
+        objects.push((api, object));
     }
     Ok(objects)
 }

@@ -10,7 +10,9 @@ use rcgen::{
 
 use super::{
     addresses::{API_SERVICE, NODE, NODE_NAME},
+    gateway,
     layout::Layout,
+    postgres,
 };
 use crate::paths;
 
@@ -22,7 +24,7 @@ struct Party {
     hosts: &'static [&'static str],
 }
 
-const PARTIES: [Party; 8] = [
+const PARTIES: [Party; 11] = [
     Party {
         name: "apiserver",
         user: "kube-apiserver",
@@ -42,10 +44,22 @@ const PARTIES: [Party; 8] = [
     Party { name: "kubelet", user: "system:node:node1", group: Some("system:nodes"), hosts: &[NODE_NAME] },
     Party { name: "proxy", user: "system:kube-proxy", group: None, hosts: &[] },
     Party { name: "dns", user: "system:coredns", group: None, hosts: &[] },
+    Party { name: "postgres", user: "postgres", group: None, hosts: &[postgres::HOST] },
+    Party { name: "contour", user: "system:contour", group: None, hosts: &[] },
+    Party { name: "gateway", user: "gateway", group: None, hosts: &[gateway::HOSTS] },
 ];
 
 /// Users with a kubeconfig: the file's name.
-pub(crate) const USERS: [&str; 6] = ["admin", "controller-manager", "scheduler", "kubelet", "proxy", "dns"];
+pub(crate) const USERS: [&str; 7] = ["admin", "controller-manager", "scheduler", "kubelet", "proxy", "dns", "contour"];
+
+/// Whether what is there is what [`create`] makes now; true when there is nothing.
+pub(crate) fn current(layout: &Layout) -> bool {
+    std::fs::read_to_string(layout.pki().join("complete")).map_or(true, |parties| parties == everybody())
+}
+
+fn everybody() -> String {
+    PARTIES.map(|party| party.name).join(" ")
+}
 
 /// Makes the authority, the certificates, the keys of service accounts, and a kubeconfig for each user. Once: what is there is kept.
 pub(crate) fn create(layout: &Layout) -> Result<()> {
@@ -64,7 +78,7 @@ pub(crate) fn create(layout: &Layout) -> Result<()> {
     for user in USERS {
         secret(&layout.kubeconfig(user), &kubeconfig(layout, user))?;
     }
-    paths::write(&folder.join("complete"), "")
+    paths::write(&folder.join("complete"), everybody())
 }
 
 fn authority(folder: &Path) -> Result<Issuer<'static, KeyPair>> {
@@ -117,7 +131,7 @@ fn kubeconfig(layout: &Layout, user: &str) -> String {
 }
 
 /// Writes what only we may read.
-fn secret(path: &Path, content: &str) -> Result<()> {
+pub(crate) fn secret(path: &Path, content: &str) -> Result<()> {
     use std::os::unix::fs::PermissionsExt;
     paths::write(path, content)?;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))

@@ -31,11 +31,22 @@ pub(crate) struct Daemon {
     /// Files it reads at its start, written before it; they belong to what tells one configuration from another.
     pub(crate) files: Vec<(PathBuf, String)>,
     pub(crate) env: Vec<(&'static str, String)>,
+    /// The user and group it runs as; ours when absent.
+    pub(crate) user: Option<(u32, u32)>,
+    /// Asked to end by SIGINT, where SIGTERM means to wait for everybody who is connected.
+    pub(crate) interrupt: bool,
 }
 
 impl Daemon {
     pub(crate) fn new(program: PathBuf, args: impl IntoIterator<Item = String>) -> Self {
-        Self { program, args: args.into_iter().collect(), files: Vec::new(), env: Vec::new() }
+        Self {
+            program,
+            args: args.into_iter().collect(),
+            files: Vec::new(),
+            env: Vec::new(),
+            user: None,
+            interrupt: false,
+        }
     }
 
     pub(crate) fn file(mut self, path: PathBuf, content: impl Into<String>) -> Self {
@@ -97,8 +108,8 @@ impl Identity {
     }
 
     /// Asks the process to end, and kills it when it has not after `patience`.
-    pub(crate) async fn end(&self, patience: Duration) -> Result<()> {
-        self.signal(Signal::SIGTERM)?;
+    pub(crate) async fn end(&self, with: Signal, patience: Duration) -> Result<()> {
+        self.signal(with)?;
         if self.ended(patience).await {
             return Ok(());
         }
@@ -121,6 +132,16 @@ struct Record {
     #[serde(flatten)]
     identity: Identity,
     configuration: String,
+    /// How it is asked to end: [`Daemon::interrupt`].
+    #[serde(default)]
+    interrupt: bool,
+}
+
+impl Record {
+    async fn end(&self, patience: Duration) -> Result<()> {
+        let signal = if self.interrupt { Signal::SIGINT } else { Signal::SIGTERM };
+        self.identity.end(signal, patience).await
+    }
 }
 
 /// The programs of one platform.
@@ -159,7 +180,7 @@ impl Processes {
             if record.configuration == configuration {
                 return Ok(());
             }
-            record.identity.end(PATIENCE).await?;
+            record.end(PATIENCE).await?;
         }
         for (path, content) in &daemon.files {
             paths::write(path, content)?;
@@ -171,7 +192,11 @@ impl Processes {
     }
 
     fn spawn(&self, name: &str, daemon: &Daemon, log: File, configuration: String) -> Result<()> {
-        let child = tokio::process::Command::new(&daemon.program)
+        let mut command = tokio::process::Command::new(&daemon.program);
+        if let Some((user, group)) = daemon.user {
+            command.uid(user).gid(group);
+        }
+        let child = command
             .args(&daemon.args)
             // Nothing of the environment but what it needs: a proxy meant for us would swallow its calls within the cluster.
             .env_clear()
@@ -186,14 +211,14 @@ impl Processes {
             .with_context(|| daemon.program.display().to_string())?;
         let pid = i32::try_from(child.id().context("it ended at once")?)?;
         let identity = Identity::of(pid).with_context(|| format!("it ended at once; {}", self.last_words(name)))?;
-        let record = serde_json::to_string(&Record { identity, configuration })?;
+        let record = serde_json::to_string(&Record { identity, configuration, interrupt: daemon.interrupt })?;
         paths::write(&self.records.join(format!("{name}.json")), record)
     }
 
     /// Ends the program of this name if it runs, and forgets it.
     pub(crate) async fn stop(&self, name: &str, patience: Duration) -> Result<()> {
         if let Some(record) = self.record(name) {
-            record.identity.end(patience).await.with_context(|| format!("failed to stop {name}"))?;
+            record.end(patience).await.with_context(|| format!("failed to stop {name}"))?;
         }
         match std::fs::remove_file(self.records.join(format!("{name}.json"))) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -265,7 +290,7 @@ mod tests {
         processes.start("sleep", &sleeper("1000")).await.unwrap();
         let real = processes.running("sleep").unwrap();
         let impostor = Identity { started: real.started + 1, ..real.clone() };
-        impostor.end(PATIENCE).await.unwrap();
+        impostor.end(Signal::SIGTERM, PATIENCE).await.unwrap();
         assert!(real.alive(), "a stranger was ended");
         processes.stop("sleep", PATIENCE).await.unwrap();
     }
