@@ -6,6 +6,7 @@ use ankka_example_common::{Cluster, Limits, MANAGEMENT_PORT, listen, log, option
 use anyhow::Context;
 use tokio::net::TcpListener;
 
+mod database;
 mod routes;
 
 #[tokio::main]

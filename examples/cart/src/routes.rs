@@ -12,6 +12,8 @@ use axum::{
 };
 use serde_json::{Value, json};
 
+use crate::database;
+
 /// Longest answer that may be asked for, in milliseconds.
 const SLOWEST: u64 = 20_000;
 
@@ -28,7 +30,12 @@ pub(crate) struct Cart {
 
 /// The routes of the service's own port.
 pub(crate) fn public(cart: Arc<Cart>) -> Router {
-    Router::new().route("/", get(about)).route("/env/{name}", get(variable)).route("/slow", get(slow)).with_state(cart)
+    Router::new()
+        .route("/", get(about))
+        .route("/env/{name}", get(variable))
+        .route("/slow", get(slow))
+        .route("/database", get(database))
+        .with_state(cart)
 }
 
 /// The routes of the management port.
@@ -51,6 +58,15 @@ async fn variable(State(cart): State<Arc<Cart>>, Path(name): Path<String>) -> Re
         return Err(StatusCode::NOT_FOUND);
     }
     env::var_os(&name).map(|value| Bytes::from(value.into_vec())).ok_or(StatusCode::NOT_FOUND)
+}
+
+/// A login of its own, and what the database says to it.
+async fn database() -> Result<Json<Value>, (StatusCode, String)> {
+    database::visit().await.map(Json).map_err(|error| {
+        let error = format!("{error:#}");
+        tracing::warn!(error, "the database did not answer");
+        (StatusCode::SERVICE_UNAVAILABLE, format!("{error}\n"))
+    })
 }
 
 /// An answer that takes as long as `?ms=` says.

@@ -118,3 +118,11 @@ fn a_malformed_setting_is_refused_with_what_is_allowed() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains("ANKKA_PROCESS_PORT is '70000'; it must be a whole number from 1 to 65535"), "{said}");
 }
+
+#[test]
+fn without_a_database_it_says_which_variable_is_missing() {
+    let cart = Cart::start(&[]);
+    let answer = cart.get("/database");
+    assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
+    assert!(answer.ends_with("ANKKA_DB_HOST is not set: the service has no database\n"), "{answer}");
+}
