@@ -3,9 +3,11 @@
 //! Absolute times are noise on a shared machine: a bar is a ratio of two things measured in the same run, taken in turn.
 
 pub mod apply;
+pub mod get;
 pub mod rows;
 pub mod runs;
 pub mod scale;
+pub mod start;
 pub mod validate;
 pub mod webhook;
 
@@ -40,6 +42,8 @@ fn all() -> Vec<Measure> {
         Measure::new("validate", |_| async { validate::measure() }),
         Measure::new("webhook", |cluster| async move { webhook::measure(&cluster).await }),
         Measure::new("apply", |cluster| async move { apply::measure(&cluster).await }),
+        Measure::new("get", |cluster| async move { get::measure(&cluster).await }),
+        Measure::new("start", |_| async { start::measure().await }),
         Measure::new("agreement", |cluster| async move { runs::agreement(&cluster).await }),
         Measure::new("rollouts", |cluster| async move { runs::rollouts(&cluster).await }),
         Measure::new("rotation", |cluster| async move { runs::rotation(&cluster).await }),

@@ -101,10 +101,10 @@ pub async fn rotation(cluster: &Cluster) -> Result<Vec<Row>> {
         .ok("kubectl", &["rollout", "status", "deployment/ankka-webhook", "-n", NAMESPACE, "--timeout=120s"], "")
         .await?;
     let value = format!(
-        "{reviews} reviews through {leaves} certificates and {} trust bundles, {} failed {:?}",
+        "{reviews} reviews through {leaves} certificates and {} trust bundles, {} failed{}",
         bundles.len(),
         failures.len(),
-        failures.first()
+        first(failures.first())
     );
     Ok(vec![Row::holds("admission while certificates rotate", value, failures.is_empty() && leaves >= 100)])
 }
@@ -148,12 +148,17 @@ pub async fn frozen(cluster: &Cluster) -> Result<Vec<Row>> {
         .collect();
     // What the new leader writes in these quiet seconds would be a write without a change, which is a fault as well.
     let value = format!(
-        "another led after {:.1} s; {} writes after the thaw {:?}",
+        "another led after {:.1} s; {} writes after the thaw{}",
         taken_over.as_secs_f64(),
         late.len(),
-        late.first().map(|event| &event.uri)
+        first(late.first().map(|event| &event.uri))
     );
     Ok(vec![Row::holds("leading operator frozen for 60 s and thawed", value, late.is_empty())])
+}
+
+/// The first of what went wrong, when anything did.
+fn first(failure: Option<&String>) -> String {
+    failure.map(|failure| format!(", the first: {failure}")).unwrap_or_default()
 }
 
 fn changes(event: &AuditEvent) -> bool {
