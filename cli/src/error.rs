@@ -12,6 +12,8 @@ pub(crate) enum Exit {
     Success,
     /// It found something wrong and has already said what.
     Failure,
+    /// It compared and could not; it has already said why.
+    Trouble,
     /// Ctrl-C ended the waiting.
     Interrupted,
     /// As a command in an instance ended.
@@ -23,6 +25,7 @@ impl From<Exit> for ExitCode {
         match exit {
             Exit::Success => Self::SUCCESS,
             Exit::Failure => Self::FAILURE,
+            Exit::Trouble => Self::from(2),
             Exit::Interrupted => Self::from(130),
             Exit::Code(code) => Self::from(code),
         }

@@ -1,9 +1,10 @@
 //! The `ankka` command. `args` says what can be asked, each file of `commands` does one thing, `cluster` talks to Kubernetes,
-//! `wait` follows a rollout, `logs` merges what instances write, and `show` lays out what is printed.
+//! `diff` compares, `wait` follows a rollout, `logs` merges what instances write, and `show` lays out what is printed.
 
 mod args;
 mod cluster;
 mod commands;
+mod diff;
 mod duration;
 mod error;
 mod input;

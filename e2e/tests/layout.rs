@@ -12,7 +12,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("ankka-runtime", &[]),
     ("ankka-operator", &["ankka-crds", "ankka-desired", "ankka-runtime"]),
     ("ankka-webhook", &["ankka-crds"]),
-    ("ankka-cli", &["ankka-crds"]),
+    ("ankka-cli", &["ankka-crds", "ankka-desired"]),
 ];
 
 /// What has no place in a crate without a client, a clock and I/O.

@@ -95,7 +95,8 @@ impl Cluster {
             Err(conflict) if other_managers(&conflict).is_empty() => return Err(explain::refused(attempt, &conflict)),
             Err(conflict) => {
                 for manager in other_managers(&conflict) {
-                    output::warning(&format!("took over from '{manager}'"));
+                    let took = if dry_run { "would take" } else { "took" };
+                    output::warning(&format!("{took} over from '{manager}'"));
                 }
                 params.force = true;
                 self.patch(attempt, name, project, &params, &body)

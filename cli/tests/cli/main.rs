@@ -6,6 +6,7 @@ mod commands;
 mod config;
 mod database;
 mod delete;
+mod diff;
 mod exec;
 mod expose;
 mod history;

@@ -2,6 +2,7 @@
 
 use ankka_crds::{Context, Located, descriptor};
 
+use super::diff::differences;
 use crate::args::{Global, OutputArgs, WaitArgs};
 use crate::cluster::{Applied, Cluster, Wanted};
 use crate::error::{Error, Exit, Outcome};
@@ -22,6 +23,10 @@ pub(crate) struct ApplyArgs {
     #[arg(long)]
     dry_run: bool,
 
+    /// Show what would change and change nothing, as `ankka services diff` does
+    #[arg(long, conflicts_with_all = ["dry_run", "wait", "no_wait"])]
+    diff: bool,
+
     #[command(flatten)]
     wait: WaitArgs,
 
@@ -31,6 +36,9 @@ pub(crate) struct ApplyArgs {
 
 /// Applies the descriptor.
 pub(crate) async fn apply(args: ApplyArgs, global: &Global) -> Outcome {
+    if args.diff {
+        return differences(&args.file, args.output.output, global).await;
+    }
     let text = args.file.read()?;
     let project = Settings::load()?.selected(global.project.as_deref())?;
     let context = Context { project: Some(&project.id), installation: None };
@@ -104,7 +112,7 @@ pub(crate) fn refused(file: &Input, text: &[u8], found: &[Located], as_json: boo
 }
 
 /// Reports a denial by the cluster, each problem at its place in the file where it has one.
-fn denied(file: &Input, text: &[u8], error: Error, as_json: bool) -> Outcome {
+pub(super) fn denied(file: &Input, text: &[u8], error: Error, as_json: bool) -> Outcome {
     if error.problems.is_empty() {
         return Err(error);
     }

@@ -3,6 +3,7 @@
 mod apply;
 mod database;
 mod delete;
+mod diff;
 mod ending;
 mod exec;
 mod export;
@@ -37,6 +38,7 @@ pub(crate) enum Command {
     Get(get::GetArgs),
     #[command(visible_alias = "ls")]
     List(list::ListArgs),
+    Diff(diff::DiffArgs),
     History(history::HistoryArgs),
     Rollback(rollback::RollbackArgs),
     Export(export::ExportArgs),
@@ -63,6 +65,7 @@ impl Command {
             Self::Apply(args) => args.output.json(),
             Self::Get(args) => args.output.json(),
             Self::List(args) => args.output.json(),
+            Self::Diff(args) => args.output.json(),
             Self::History(args) => args.output.json(),
             Self::Rollback(args) => args.output.json(),
             Self::Export(args) => args.json(),
@@ -88,6 +91,7 @@ pub(crate) fn run(command: Command, global: &Global) -> Outcome {
         Command::Apply(args) => online(apply::apply(args, global)),
         Command::Get(args) => online(get::get(args, global)),
         Command::List(args) => online(list::list(args, global)),
+        Command::Diff(args) => online(diff::diff(args, global)),
         Command::History(args) => online(history::history(args, global)),
         Command::Rollback(args) => online(rollback::rollback(args, global)),
         Command::Export(args) => online(export::export(args, global)),
