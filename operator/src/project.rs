@@ -1,11 +1,11 @@
-//! One pass over one project: its namespace, its NetworkPolicy, its status.
+//! One pass over one project: its namespace, its NetworkPolicy, its administrators, its status.
 
 use std::{sync::Arc, time::Duration};
 
 use ankka_crds::{AnkkaProject, names, resources::AnkkaProjectStatus};
 use ankka_desired::{
     Seen, Settings,
-    project::{Action, Decision, Facts, Kind, NamespaceSeen, Object, POLICY, decide},
+    project::{ADMINISTRATORS, Action, Decision, Facts, Kind, NamespaceSeen, Object, POLICY, decide},
     project_with_times,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -23,8 +23,9 @@ use crate::{
 };
 
 /// Why what is changed again each time is not put right at this moment.
-const CONTESTED: &str = "something else changes the project's namespace or its networkpolicy each time it is put right, \
-                         so that is done less and less often; see who with: kubectl get namespace,networkpolicy \
+const CONTESTED: &str = "something else changes the project's namespace, its networkpolicy or its administrators each time it \
+                         is put right, so that is done less and less often; see who with: kubectl get \
+                         namespace,networkpolicy,rolebinding \
                          -o yaml --show-managed-fields";
 
 /// Passes over projects.
@@ -100,6 +101,7 @@ impl Projects {
             gateway_namespace: &self.gateway_namespace,
             namespace: known.namespace.as_ref(),
             policy: known.policy.as_ref(),
+            administrators: known.administrators.as_ref(),
         })
     }
 
@@ -176,6 +178,9 @@ impl Projects {
             Kind::NetworkPolicy => {
                 self.cache.put_policy(&place.namespace, version, Seen::of(metadata), source);
             }
+            Kind::Administrators => {
+                self.cache.put_administrators(&place.namespace, version, Seen::of(metadata), source);
+            }
         }
     }
 
@@ -188,6 +193,9 @@ impl Projects {
             }
             Kind::NetworkPolicy => {
                 self.cache.remove_policy(&place.namespace, u64::MAX);
+            }
+            Kind::Administrators => {
+                self.cache.remove_administrators(&place.namespace, u64::MAX);
             }
         }
     }
@@ -227,6 +235,7 @@ impl Place {
         let collection = match kind {
             Kind::Namespace => "/api/v1/namespaces".to_owned(),
             Kind::NetworkPolicy => format!("/apis/networking.k8s.io/v1/namespaces/{namespace}/networkpolicies"),
+            Kind::Administrators => format!("/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}/rolebindings"),
         };
         Self { kind, namespace, collection }
     }
@@ -235,6 +244,7 @@ impl Place {
         let (kind, name, namespace) = match self.kind {
             Kind::Namespace => ("Namespace", self.namespace.as_str(), None),
             Kind::NetworkPolicy => ("NetworkPolicy", POLICY, Some(self.namespace.as_str())),
+            Kind::Administrators => ("RoleBinding", ADMINISTRATORS, Some(self.namespace.as_str())),
         };
         Target { collection: &self.collection, kind, name, namespace }
     }

@@ -1,11 +1,13 @@
-//! The decision about a project: its namespace, and who may reach what runs there.
+//! The decision about a project: its namespace, who may reach what runs there, and who administers it.
 
 use std::collections::BTreeMap;
 
 use ankka_crds::resources::{AnkkaProjectStatus, Condition};
 use ankka_crds::{AnkkaProject, labels, names, project};
 use k8s_openapi::api::networking::v1::{NetworkPolicy, NetworkPolicyIngressRule, NetworkPolicyPeer, NetworkPolicySpec};
+use k8s_openapi::api::rbac::v1::{RoleBinding, RoleRef, Subject};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::Seen;
@@ -14,6 +16,13 @@ use crate::merge::merged_object;
 
 /// Name of the NetworkPolicy of every project's namespace.
 pub const POLICY: &str = "ankka-project";
+
+/// Name of the RoleBinding of a project's administrators. No service's is named so: theirs are `ankka-<service>`.
+pub const ADMINISTRATORS: &str = "ankka:administrators";
+
+/// What administrators are bound to: Kubernetes' own role for the owners of a namespace, which `ankka-admin` is part of. They read
+/// logs, set Secrets, and let others in.
+pub const ROLE: &str = "admin";
 
 /// Everything one decision rests on.
 #[derive(Clone, Debug)]
@@ -30,6 +39,8 @@ pub struct Facts<'a> {
     pub namespace: Option<&'a NamespaceSeen>,
     /// The NetworkPolicy named [`POLICY`] in that namespace, ours or not.
     pub policy: Option<&'a Seen>,
+    /// The RoleBinding named [`ADMINISTRATORS`] in that namespace, ours or not.
+    pub administrators: Option<&'a Seen>,
 }
 
 /// A namespace that has the name of a project's.
@@ -73,6 +84,8 @@ pub enum Kind {
     Namespace,
     /// Who may reach what runs there.
     NetworkPolicy,
+    /// Who administers it: a RoleBinding.
+    Administrators,
 }
 
 /// One object as it should be.
@@ -150,6 +163,10 @@ fn judge(facts: &Facts<'_>) -> Result<Vec<Action>, Obstacle> {
         let messages: Vec<_> = problems.into_iter().map(|problem| problem.message).collect();
         Obstacle { reason: "InvalidId", detail: messages.join("; "), passing: false }
     })?;
+    project::validate_spec(&facts.project.spec).map_err(|problems| {
+        let messages: Vec<_> = problems.into_iter().map(|problem| problem.message).collect();
+        Obstacle { reason: "InvalidSpec", detail: messages.join("; "), passing: false }
+    })?;
     let name = names::namespace(facts.prefix, id);
     let mut actions = Vec::new();
     match facts.namespace {
@@ -179,23 +196,31 @@ fn judge(facts: &Facts<'_>) -> Result<Vec<Action>, Obstacle> {
             }
         }
     }
-    let (policy, rendered) = policy(facts);
-    match facts.policy {
-        None => actions.push(Action::Create(policy)),
-        // Every policy of ours carries its digest from the first write on.
-        Some(seen) if seen.rendered.is_none() => {
-            return Err(Obstacle {
-                reason: "NameTaken",
-                detail: format!(
-                    "a networkpolicy named '{POLICY}' already exists in '{name}' and is not managed by ankka"
-                ),
-                passing: false,
-            });
-        }
-        Some(seen) if seen.terminating || seen.is_as_written(&rendered, &policy.body) => {}
-        Some(seen) => actions.push(Action::Update { uid: seen.uid.clone(), object: policy }),
+    actions.extend(inside(policy(facts), facts.policy, "networkpolicy", &name)?);
+    // Without administrators a binding of ours stays and binds nobody: nothing of ours is deleted here.
+    let bound = facts.administrators.is_some_and(|seen| seen.rendered.is_some());
+    if bound || !facts.project.spec.administrators.is_empty() {
+        actions.extend(inside(administrators(facts), facts.administrators, "rolebinding", &name)?);
     }
     Ok(actions)
+}
+
+/// What to do about one object in the project's namespace. Every one of ours carries its digest from the first write on.
+fn inside(wanted: Object, seen: Option<&Seen>, word: &str, namespace: &str) -> Result<Option<Action>, Obstacle> {
+    let rendered = wanted.body["metadata"]["annotations"][labels::RENDERED].as_str().unwrap_or_default();
+    match seen {
+        None => Ok(Some(Action::Create(wanted))),
+        Some(seen) if seen.rendered.is_none() => Err(Obstacle {
+            reason: "NameTaken",
+            detail: format!(
+                "a {word} named '{}' already exists in '{namespace}' and is not managed by ankka",
+                wanted.name
+            ),
+            passing: false,
+        }),
+        Some(seen) if seen.terminating || seen.is_as_written(rendered, &wanted.body) => Ok(None),
+        Some(seen) => Ok(Some(Action::Update { uid: seen.uid.clone(), object: wanted })),
+    }
 }
 
 fn id<'a>(facts: &Facts<'a>) -> &'a str {
@@ -227,7 +252,7 @@ fn namespace(facts: &Facts<'_>) -> Object {
 
 /// Pods of the project and the gateway may reach the project's pods, and nobody else; what the pods themselves reach is
 /// not limited. No owner reference either: without its policy a namespace would be open to all.
-fn policy(facts: &Facts<'_>) -> (Object, String) {
+fn policy(facts: &Facts<'_>) -> Object {
     let id = id(facts);
     let gateway = [("kubernetes.io/metadata.name".to_owned(), facts.gateway_namespace.to_owned())];
     let peers = vec![
@@ -241,13 +266,7 @@ fn policy(facts: &Facts<'_>) -> (Object, String) {
         metadata: ObjectMeta {
             name: Some(POLICY.to_owned()),
             namespace: Some(names::namespace(facts.prefix, id)),
-            labels: Some(
-                [
-                    (labels::MANAGED_BY.to_owned(), labels::MANAGED_BY_VALUE.to_owned()),
-                    (labels::PROJECT.to_owned(), id.to_owned()),
-                ]
-                .into(),
-            ),
+            labels: Some(identity(id)),
             ..Default::default()
         },
         spec: Some(NetworkPolicySpec {
@@ -257,10 +276,48 @@ fn policy(facts: &Facts<'_>) -> (Object, String) {
             egress: None,
         }),
     };
+    stamped(Kind::NetworkPolicy, POLICY, object)
+}
+
+/// Binds those whom the project names, and nobody else: other bindings in the namespace are whoever made them's. No owner
+/// reference: whoever administers a namespace does so as long as it is there.
+fn administrators(facts: &Facts<'_>) -> Object {
+    let id = id(facts);
+    let group = |kind: &str| (kind != "ServiceAccount").then(|| "rbac.authorization.k8s.io".to_owned());
+    let subjects = facts.project.spec.administrators.iter().map(|administrator| Subject {
+        api_group: group(&administrator.kind),
+        kind: administrator.kind.clone(),
+        name: administrator.name.clone(),
+        namespace: administrator.namespace.clone(),
+    });
+    let object = RoleBinding {
+        metadata: ObjectMeta {
+            name: Some(ADMINISTRATORS.to_owned()),
+            namespace: Some(names::namespace(facts.prefix, id)),
+            labels: Some(identity(id)),
+            ..Default::default()
+        },
+        role_ref: RoleRef {
+            api_group: Some("rbac.authorization.k8s.io".to_owned()),
+            kind: "ClusterRole".to_owned(),
+            name: ROLE.to_owned(),
+        },
+        subjects: Some(subjects.collect()),
+    };
+    stamped(Kind::Administrators, ADMINISTRATORS, object)
+}
+
+/// The labels of what is in a project's namespace and no service's.
+fn identity(project: &str) -> BTreeMap<String, String> {
+    [(labels::MANAGED_BY, labels::MANAGED_BY_VALUE), (labels::PROJECT, project)]
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .into()
+}
+
+fn stamped(kind: Kind, name: &str, object: impl Serialize) -> Object {
     let mut body = serde_json::to_value(object).expect("Kubernetes objects have string keys only");
-    let rendered = stamp(&mut body);
-    let object = Object { kind: Kind::NetworkPolicy, name: POLICY.to_owned(), body };
-    (object, rendered)
+    stamp(&mut body);
+    Object { kind, name: name.to_owned(), body }
 }
 
 fn status(facts: &Facts<'_>, obstacle: Option<&Obstacle>) -> AnkkaProjectStatus {

@@ -34,6 +34,9 @@ use self::{
     versioned::{Epochs, Slot, Versioned},
 };
 
+/// The RoleBindings of administrators come with those of services.
+const ADMINISTRATORS: Stream = Stream::Child(ChildKind::RoleBinding);
+
 /// One service.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ServiceId {
@@ -93,6 +96,8 @@ pub struct ProjectSnapshot {
     pub namespace: Option<NamespaceSeen>,
     /// The object that has the name of its NetworkPolicy.
     pub policy: Option<Seen>,
+    /// The object that has the name of its administrators' RoleBinding.
+    pub administrators: Option<Seen>,
     /// Those of them that no watch tells about.
     pub probed: Vec<Kind>,
 }
@@ -117,6 +122,7 @@ struct State {
 struct Namespace {
     seen: Slot<NamespaceSeen>,
     policy: Slot<Seen>,
+    administrators: Slot<Seen>,
     services: HashMap<Arc<str>, Box<Entry>>,
 }
 
@@ -157,6 +163,9 @@ impl Cache {
                     gone.extend(project_key(namespace, &self.prefix));
                 }
                 _ => {
+                    if stream == ADMINISTRATORS && content.administrators.drop_older(epoch) {
+                        gone.extend(project_key(namespace, &self.prefix));
+                    }
                     for (name, entry) in &mut content.services {
                         if entry.drop_older(stream, epoch) {
                             gone.push(Key::Service(ServiceId { namespace: namespace.clone(), name: name.clone() }));
@@ -223,6 +232,13 @@ impl Cache {
         state.namespace(&namespace.into()).policy.put(Versioned::new(version, epoch, seen), source)
     }
 
+    /// Stores the RoleBinding that has the name of a project's administrators'. True when it differs from what was known.
+    pub fn put_administrators(&self, namespace: &str, version: u64, seen: Seen, source: Source) -> bool {
+        let mut state = self.lock();
+        let epoch = state.epochs.mark(ADMINISTRATORS, source);
+        state.namespace(&namespace.into()).administrators.put(Versioned::new(version, epoch, seen), source)
+    }
+
     /// Forgets a service unless a newer state of it is known. True when it was known.
     pub fn remove_service(&self, id: &ServiceId, version: u64) -> bool {
         self.with_entry(id, |entry| entry.service.remove(version))
@@ -264,6 +280,14 @@ impl Cache {
         removed
     }
 
+    /// Forgets the RoleBinding of a project's administrators. True when it was known.
+    pub fn remove_administrators(&self, namespace: &str, version: u64) -> bool {
+        let mut state = self.lock();
+        let removed = state.namespaces.get_mut(namespace).is_some_and(|content| content.administrators.remove(version));
+        state.tidy(namespace);
+        removed
+    }
+
     /// Notes since when a small change of a service's status is held back, or that none is.
     pub fn hold(&self, id: &ServiceId, since: Option<Instant>) {
         self.with_entry(id, |entry| {
@@ -298,13 +322,18 @@ impl Cache {
         let project = state.projects.get(id)?.value()?.clone();
         let namespace = state.namespaces.get(names::namespace(&self.prefix, id).as_str());
         let probed = namespace.map(|content| {
-            let namespace = content.seen.is_probed().then_some(Kind::Namespace);
-            namespace.into_iter().chain(content.policy.is_probed().then_some(Kind::NetworkPolicy)).collect()
+            let probed = [
+                (Kind::Namespace, content.seen.is_probed()),
+                (Kind::NetworkPolicy, content.policy.is_probed()),
+                (Kind::Administrators, content.administrators.is_probed()),
+            ];
+            probed.into_iter().filter_map(|(kind, probed)| probed.then_some(kind)).collect()
         });
         Some(ProjectSnapshot {
             project,
             namespace: namespace.and_then(|content| content.seen.value().cloned()),
             policy: namespace.and_then(|content| content.policy.value().cloned()),
+            administrators: namespace.and_then(|content| content.administrators.value().cloned()),
             probed: probed.unwrap_or_default(),
         })
     }
@@ -382,7 +411,10 @@ impl State {
 
 impl Namespace {
     fn is_empty(&self) -> bool {
-        self.seen.value().is_none() && self.policy.value().is_none() && self.services.is_empty()
+        self.seen.value().is_none()
+            && self.policy.value().is_none()
+            && self.administrators.value().is_none()
+            && self.services.is_empty()
     }
 
     fn service_keys(&self, namespace: &Arc<str>) -> impl Iterator<Item = Key> {

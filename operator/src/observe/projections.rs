@@ -3,7 +3,7 @@
 use ankka_crds::{AnkkaProject, AnkkaService, labels};
 use ankka_desired::{
     ChildKind, HttpRoute, PodState, RouteState, Seen, WorkloadState,
-    project::{NamespaceSeen, POLICY},
+    project::{ADMINISTRATORS, NamespaceSeen, POLICY},
 };
 use k8s_openapi::api::{
     apps::v1::Deployment,
@@ -137,7 +137,7 @@ impl Projection for PartialObjectMeta<NetworkPolicy> {
     }
 
     fn put(self, observer: &Observer, source: Source) {
-        let Some(namespace) = policy_of(&self) else { return };
+        let Some(namespace) = named(&self, POLICY) else { return };
         let (version, seen) = (version_of(&self.metadata), Seen::of(&self.metadata));
         if observer.cache.put_policy(namespace, version, seen, source) {
             observer.ask(projects_in(observer, namespace));
@@ -145,7 +145,7 @@ impl Projection for PartialObjectMeta<NetworkPolicy> {
     }
 
     fn remove(self, observer: &Observer) {
-        let Some(namespace) = policy_of(&self) else { return };
+        let Some(namespace) = named(&self, POLICY) else { return };
         let keys = projects_in(observer, namespace);
         if observer.cache.remove_policy(namespace, version_of(&self.metadata)) {
             observer.ask(keys);
@@ -153,10 +153,10 @@ impl Projection for PartialObjectMeta<NetworkPolicy> {
     }
 }
 
-/// The namespace, when this is the policy of a project's.
-fn policy_of(policy: &PartialObjectMeta<NetworkPolicy>) -> Option<&str> {
-    let named = policy.metadata.name.as_deref() == Some(POLICY);
-    policy.metadata.namespace.as_deref().filter(|_| named)
+/// The namespace of an object, when it has this name.
+fn named<'a>(object: &'a impl Resource, name: &str) -> Option<&'a str> {
+    let meta = object.meta();
+    meta.namespace.as_deref().filter(|_| meta.name.as_deref() == Some(name))
 }
 
 fn projects_in(observer: &Observer, namespace: &str) -> Vec<Key> {
@@ -201,9 +201,46 @@ macro_rules! child {
     };
 }
 
+/// A service's, or that of a project's administrators: their names differ.
+impl Projection for PartialObjectMeta<RoleBinding> {
+    fn resource() -> &'static str {
+        ChildKind::RoleBinding.plural()
+    }
+
+    fn stream() -> Stream {
+        Stream::Child(ChildKind::RoleBinding)
+    }
+
+    fn put(self, observer: &Observer, source: Source) {
+        let (version, seen) = (version_of(&self.metadata), Seen::of(&self.metadata));
+        if let Some(namespace) = named(&self, ADMINISTRATORS) {
+            if observer.cache.put_administrators(namespace, version, seen, source) {
+                observer.ask(projects_in(observer, namespace));
+            }
+        } else if let Some(id) = parent(ChildKind::RoleBinding, &self)
+            && observer.cache.put_child(&id, ChildKind::RoleBinding, version, seen, Progress::None, source)
+        {
+            observer.queue.add(Key::Service(id));
+        }
+    }
+
+    fn remove(self, observer: &Observer) {
+        let version = version_of(&self.metadata);
+        if let Some(namespace) = named(&self, ADMINISTRATORS) {
+            let keys = projects_in(observer, namespace);
+            if observer.cache.remove_administrators(namespace, version) {
+                observer.ask(keys);
+            }
+        } else if let Some(id) = parent(ChildKind::RoleBinding, &self)
+            && observer.cache.remove_child(&id, ChildKind::RoleBinding, version)
+        {
+            observer.queue.add(Key::Service(id));
+        }
+    }
+}
+
 child!(PartialObjectMeta<ServiceAccount>, ServiceAccount, |_| Progress::None);
 child!(PartialObjectMeta<Role>, Role, |_| Progress::None);
-child!(PartialObjectMeta<RoleBinding>, RoleBinding, |_| Progress::None);
 child!(PartialObjectMeta<ConfigMap>, ConfigMap, |_| Progress::None);
 child!(PartialObjectMeta<PodDisruptionBudget>, PodDisruptionBudget, |_| Progress::None);
 child!(PartialObjectMeta<Service>, Service, |_| Progress::None);

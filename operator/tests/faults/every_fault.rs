@@ -3,7 +3,7 @@
 use crate::{
     api::Api,
     fault::Fault,
-    operator::{Operator, PROJECT, SERVICE, cart, project, service, shop},
+    operator::{ADMINISTRATORS, Operator, PROJECT, SERVICE, cart, project, service, shop},
 };
 
 const FAULTS: [Fault; 9] = [
@@ -59,6 +59,28 @@ async fn every_fault(start: &Api, change: impl Fn(&Api)) -> usize {
 async fn a_new_project() {
     let writes = every_fault(&Api::default(), |api| api.put(PROJECT, project())).await;
     assert_eq!(writes, 3, "namespace, policy, status");
+}
+
+#[tokio::test(start_paused = true)]
+async fn administrators_of_a_project() {
+    let named = |names: &'static [&'static str]| {
+        move |project: &mut serde_json::Value| {
+            let subjects = names.iter().map(|name| serde_json::json!({"kind": "User", "name": name}));
+            project["spec"]["administrators"] = subjects.collect();
+        }
+    };
+    let start = shop().await;
+    let writes = every_fault(&start, |api| api.edit(PROJECT, named(&["ann", "bob"]))).await;
+    assert_eq!(writes, 2, "binding, status");
+    let two = start.copy();
+    two.edit(PROJECT, named(&["ann", "bob"]));
+    Operator::start(&two).await.settle().await;
+    for fewer in [&["bob"][..], &[]] {
+        let writes = every_fault(&two, |api| api.edit(PROJECT, named(fewer))).await;
+        assert_eq!(writes, 2, "binding, status");
+    }
+    let writes = every_fault(&two, |api| api.delete(ADMINISTRATORS)).await;
+    assert_eq!(writes, 1, "it comes back");
 }
 
 #[tokio::test(start_paused = true)]

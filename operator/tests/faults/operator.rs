@@ -81,6 +81,8 @@ impl Operator {
 
 pub(crate) const PROJECT: &str = "/apis/ankka.dev/v1alpha1/ankkaprojects/shop";
 pub(crate) const NAMESPACE: &str = "/api/v1/namespaces/ankka-shop";
+pub(crate) const ADMINISTRATORS: &str =
+    "/apis/rbac.authorization.k8s.io/v1/namespaces/ankka-shop/rolebindings/ankka:administrators";
 pub(crate) const SERVICE: &str = "/apis/ankka.dev/v1alpha1/namespaces/ankka-shop/ankkaservices/cart";
 pub(crate) const DEPLOYMENT: &str = "/apis/apps/v1/namespaces/ankka-shop/deployments/cart";
 

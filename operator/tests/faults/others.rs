@@ -7,7 +7,10 @@ use serde_json::{Value, json};
 use crate::{
     api::Api,
     fault::{Fault, Write},
-    operator::{DEPLOYMENT, NAMESPACE, Operator, PROJECT, SERVICE, cart, in_shop, lifecycle, project, service, shop},
+    operator::{
+        ADMINISTRATORS, DEPLOYMENT, NAMESPACE, Operator, PROJECT, SERVICE, cart, in_shop, lifecycle, project, service,
+        shop,
+    },
 };
 
 type Change = fn(&mut Value);
@@ -285,6 +288,26 @@ async fn a_service_in_a_namespace_that_is_no_projects_fails_until_it_is() {
     tokio::time::sleep(std::time::Duration::from_secs(400)).await;
     operator.settle().await;
     assert_eq!(lifecycle(&api), "Ready");
+}
+
+#[tokio::test(start_paused = true)]
+async fn whom_others_bind_stays_and_whom_they_add_to_the_administrators_does_not() {
+    let api = shop().await;
+    let theirs = in_shop("/apis/rbac.authorization.k8s.io/v1", "rolebindings/theirs");
+    let eve = json!([{"kind": "User", "name": "eve", "apiGroup": "rbac.authorization.k8s.io"}]);
+    let role = json!({"kind": "ClusterRole", "name": "view", "apiGroup": "rbac.authorization.k8s.io"});
+    let metadata =
+        json!({"name": "theirs", "namespace": "ankka-shop", "labels": {"app.kubernetes.io/managed-by": "ankka"}});
+    api.put(&theirs, json!({"metadata": metadata, "roleRef": role, "subjects": eve}));
+    api.edit(PROJECT, |project| project["spec"]["administrators"] = json!([{"kind": "User", "name": "ann"}]));
+    let operator = Operator::start(&api).await;
+    operator.settle().await;
+    let (before, bound) = (api.get(&theirs), api.get(ADMINISTRATORS).expect("made")["subjects"].clone());
+    assert_eq!(bound[0]["name"], "ann");
+    api.edit(ADMINISTRATORS, |binding| binding["subjects"] = eve.clone());
+    operator.settle().await;
+    assert_eq!(api.get(ADMINISTRATORS).expect("still there")["subjects"], bound);
+    assert_eq!(api.get(&theirs), before);
 }
 
 #[tokio::test(start_paused = true)]

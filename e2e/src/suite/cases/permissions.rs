@@ -13,8 +13,10 @@ use crate::{
 
 const NAMESPACE: &str = "ankka-system";
 
-/// Held by the operator only so that it may be granted to instances: RBAC lets nobody grant what they do not hold.
-const HELD_TO_BE_GRANTED: &[(&str, &str, &str)] = &[("", "pods", "get")];
+/// Held by the operator only so that it may be granted, to instances and to administrators: RBAC lets nobody grant what they do
+/// not hold, and nobody bind to a role unless they may.
+const HELD_TO_BE_GRANTED: &[(&str, &str, &str)] =
+    &[("", "pods", "get"), ("rbac.authorization.k8s.io", "clusterroles", "bind")];
 
 /// The cases of this family.
 pub fn cases() -> Vec<Case> {

@@ -1,14 +1,25 @@
 //! Projects: their namespaces, and who may reach what runs there.
 
 use ankka_crds::AnkkaProject;
-use ankka_crds::resources::AnkkaProjectSpec;
+use ankka_crds::resources::{AnkkaProjectSpec, Subject};
 use ankka_desired::project::{Action, Decision, Facts, Kind, NamespaceSeen, Object, decide};
 use ankka_desired::{OwnFields, Seen};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Value, json};
 
 fn judged(name: &str, namespace: Option<&NamespaceSeen>, policy: Option<&Seen>) -> Decision {
-    let mut project = AnkkaProject::new(name, AnkkaProjectSpec::default());
+    administered(name, &[], namespace, policy, None)
+}
+
+fn administered(
+    name: &str,
+    administrators: &[Subject],
+    namespace: Option<&NamespaceSeen>,
+    policy: Option<&Seen>,
+    binding: Option<&Seen>,
+) -> Decision {
+    let spec = AnkkaProjectSpec { administrators: administrators.to_vec(), ..AnkkaProjectSpec::default() };
+    let mut project = AnkkaProject::new(name, spec);
     project.metadata.generation = Some(1);
     decide(&Facts {
         project: &project,
@@ -17,7 +28,12 @@ fn judged(name: &str, namespace: Option<&NamespaceSeen>, policy: Option<&Seen>) 
         gateway_namespace: "ankka-gateway",
         namespace,
         policy,
+        administrators: binding,
     })
+}
+
+fn subject(kind: &str, name: &str, namespace: Option<&str>) -> Subject {
+    Subject { kind: kind.to_owned(), name: name.to_owned(), namespace: namespace.map(str::to_owned) }
 }
 
 fn created(decision: &Decision) -> Vec<&Object> {
@@ -122,6 +138,58 @@ fn a_policy_of_somebody_else_is_named_and_one_of_ours_is_repaired() {
     assert!(
         matches!(decision.actions.as_slice(), [Action::Update { object, .. }] if object.kind == Kind::NetworkPolicy)
     );
+}
+
+#[test]
+fn administrators_are_bound_in_the_projects_namespace() {
+    let (namespace, policy) = made();
+    let named = [
+        subject("User", "ann", None),
+        subject("Group", "team", None),
+        subject("ServiceAccount", "deployer", Some("ci")),
+    ];
+    let decision = administered("shop", &named, Some(&namespace), Some(&policy), None);
+    let [binding] = created(&decision)[..] else { panic!("{decision:?}") };
+    insta::assert_snapshot!(serde_yaml_ng::to_string(&binding.body).expect("YAML"));
+    let seen = Seen::of(&meta(&binding.body));
+    assert_eq!(administered("shop", &named, Some(&namespace), Some(&policy), Some(&seen)).actions, []);
+
+    for fewer in [&named[..1], &[]] {
+        let decision = administered("shop", fewer, Some(&namespace), Some(&policy), Some(&seen));
+        let [Action::Update { object, .. }] = decision.actions.as_slice() else { panic!("{decision:?}") };
+        let subjects = object.body["subjects"].as_array().expect("a list");
+        assert_eq!(subjects.len(), fewer.len(), "whoever is not named any more is not bound any more");
+    }
+}
+
+#[test]
+fn a_binding_of_somebody_else_is_named_and_stays_and_without_administrators_nobody_minds_it() {
+    let (namespace, policy) = made();
+    let foreign = Seen { uid: "theirs".to_owned(), ..Seen::default() };
+    let decision =
+        administered("shop", &[subject("User", "ann", None)], Some(&namespace), Some(&policy), Some(&foreign));
+    assert_eq!(decision.actions, []);
+    assert_eq!(
+        decision.status.detail.as_deref(),
+        Some("a rolebinding named 'ankka:administrators' already exists in 'ankka-shop' and is not managed by ankka")
+    );
+    let decision = administered("shop", &[], Some(&namespace), Some(&policy), Some(&foreign));
+    assert_eq!((decision.actions, decision.status.detail), (Vec::new(), None));
+}
+
+#[test]
+fn an_administrator_that_nobody_can_be_is_named() {
+    let decision = administered("shop", &[subject("Robot", "r", None)], None, None, None);
+    assert_eq!(decision.actions, []);
+    assert_eq!(
+        decision.status.detail.as_deref(),
+        Some("administrator kind must be \"User\", \"Group\" or \"ServiceAccount\", not \"Robot\"")
+    );
+}
+
+#[test]
+fn no_services_binding_has_the_name_of_the_administrators() {
+    assert_eq!(ankka_desired::ChildKind::RoleBinding.service_of(ankka_desired::project::ADMINISTRATORS), None);
 }
 
 #[test]
