@@ -12,6 +12,7 @@ pub mod platform;
 pub mod progress;
 pub mod prove;
 pub mod run;
+pub mod stages;
 pub mod suite;
 pub mod tools;
 pub mod web;

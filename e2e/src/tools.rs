@@ -33,6 +33,8 @@ struct Tool {
     files: &'static [Files],
     /// Where the program is in the Python package that `requirements.txt` names, when there is nothing to build.
     packaged: Option<&'static str>,
+    /// A program of our own, in the folder itself: what it is built from beside the pins.
+    source: Option<&'static str>,
 }
 
 /// Files of a module, below one of its folders.
@@ -66,7 +68,7 @@ pub(crate) const KWOK_STAGES: [&str; 5] = [
     "pod/fast/pod-delete.yaml",
 ];
 
-const TOOLS: [Tool; 9] = [
+const TOOLS: [Tool; 10] = [
     Tool {
         cgo: true,
         ldflags: "-X k8s.io/component-base/version.gitVersion=v1.36.3 \
@@ -90,11 +92,12 @@ const TOOLS: [Tool; 9] = [
         ..Tool::plain("contour", "2 to 3 minutes")
     },
     Tool { packaged: Some("envoy/_bin/envoy"), ..Tool::plain("envoy", "some seconds") },
+    Tool { source: Some("main.go"), ..Tool::plain("kstatus", "about 20 s") },
 ];
 
 impl Tool {
     const fn plain(name: &'static str, duration: &'static str) -> Self {
-        Self { name, cgo: false, ldflags: "", duration, rename: None, files: &[], packaged: None }
+        Self { name, cgo: false, ldflags: "", duration, rename: None, files: &[], packaged: None, source: None }
     }
 
     fn module(&self) -> PathBuf {
@@ -114,7 +117,7 @@ impl Tool {
     fn folder(&self, cache: &Path) -> Result<PathBuf> {
         let mut digest = Sha256::new();
         let pins: &[&str] = if self.packaged.is_some() { &["requirements.txt"] } else { &["go.mod", "go.sum"] };
-        for file in pins {
+        for file in pins.iter().chain(&self.source) {
             let file = self.module().join(file);
             digest.update(std::fs::read(&file).with_context(|| format!("failed to read {}", file.display()))?);
             digest.update([0]);
@@ -146,7 +149,7 @@ impl Tool {
         Run::new("go")
             .args(["build"])
             .args(self.flags())
-            .args(["-o".as_ref(), bin.join("").as_os_str(), "tool".as_ref()])
+            .args(["-o".as_ref(), bin.join("").as_os_str(), if self.source.is_some() { "." } else { "tool" }.as_ref()])
             .dir(&self.module())
             .env("CGO_ENABLED", if self.cgo { "1" } else { "0" })
             .env("GOWORK", "off")

@@ -1,6 +1,6 @@
 //! One service as `get` and `list` show it.
 
-use ankka_crds::{AnkkaService, AnkkaServiceStatus, labels};
+use ankka_crds::{AnkkaService, AnkkaServiceStatus, labels, resources::NOT_OBSERVED};
 use kube::ResourceExt;
 use serde::Serialize;
 
@@ -62,8 +62,10 @@ impl ServiceView {
         };
         let unconfirmed = || {
             Some(match status.observed_generation {
-                Some(_) => format!("no operator has reported on generation {generation}"),
-                None => "no operator has reported on this service".to_owned(),
+                Some(observed) if observed != NOT_OBSERVED => {
+                    format!("no operator has reported on generation {generation}")
+                }
+                _ => "no operator has reported on this service".to_owned(),
             })
         };
         let exposure = Exposure::of(service);

@@ -21,6 +21,10 @@ pub use service::{
     ResourcesSpec, SecretKeyRef, ServiceSpec, StorageCommands, StorageMove,
 };
 
+/// `status.observedGeneration` of an object that no controller has looked at: the only default of the schema. Without it kstatus,
+/// and so Flux and Argo CD, would take an object that nobody has looked at for one that is as it should be.
+pub const NOT_OBSERVED: i64 = -1;
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's skip_serializing_if passes a reference")]
 fn is_false(value: &bool) -> bool {
     !value

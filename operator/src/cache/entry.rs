@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use ankka_crds::{AnkkaService, labels, problem};
+use ankka_crds::{AnkkaService, labels, problem, resources::NOT_OBSERVED};
 use ankka_desired::{ChildKind, PodState, RouteState, Seen, WorkloadState};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::error_boundary::InvalidObject;
@@ -38,6 +38,8 @@ impl StoredService {
     /// Keeps what decisions need.
     pub fn new(mut service: AnkkaService) -> Self {
         service.metadata.managed_fields = None;
+        // What the schema fills in is no status: nobody has looked at this service.
+        service.status = service.status.filter(|status| status.observed_generation != Some(NOT_OBSERVED));
         if let Some(annotations) = &mut service.metadata.annotations {
             annotations.retain(|key, _| !UNNEEDED.contains(&key.as_str()));
         }

@@ -151,3 +151,14 @@ fn a_project_is_known_once_both_it_and_its_namespace_are() {
     keys.sort();
     assert_eq!(keys, [Key::Service(id()), Key::Project("shop".into())]);
 }
+
+#[test]
+fn a_status_that_the_schema_filled_in_is_none() {
+    let mut service = ankka_crds::AnkkaService::new("cart", ankka_crds::AnkkaServiceSpec::default());
+    let status =
+        |observed| ankka_crds::AnkkaServiceStatus { observed_generation: Some(observed), ..Default::default() };
+    service.status = Some(status(ankka_crds::resources::NOT_OBSERVED));
+    assert_eq!(StoredService::new(service.clone()).decode().expect("readable").status, None);
+    service.status = Some(status(1));
+    assert_eq!(StoredService::new(service).decode().expect("readable").status, Some(status(1)));
+}

@@ -10,6 +10,7 @@ pub mod install;
 pub mod permissions;
 pub mod rollout;
 pub mod scaling;
+pub mod statuses;
 
 use super::Case;
 
@@ -21,6 +22,7 @@ pub fn all() -> Vec<Case> {
         documents::cases(),
         environment::cases(),
         scaling::cases(),
+        statuses::cases(),
         drift::cases(),
         failures::cases(),
         bad_input::cases(),
