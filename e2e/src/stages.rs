@@ -278,6 +278,7 @@ fn judged(project: &AnkkaProject, namespace: Option<&NamespaceSeen>) -> project:
         gateway_namespace: "ankka-gateway",
         namespace,
         policy: None,
+        administrators: None,
     })
 }
 
