@@ -6,14 +6,16 @@
 
 use std::sync::Arc;
 
+use ankka_crds::AnkkaDatabase;
 use ankka_desired::{Action, Child, ChildKind, HttpRoute, RouteState, Seen, WorkloadState, merged, scaled};
 use futures::future::join_all;
 use k8s_openapi::{api::apps::v1::Deployment, apimachinery::pkg::apis::meta::v1::ObjectMeta};
+use kube::core::DeserializeGuard;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use crate::{
-    cache::{Cache, Progress, ServiceId, Source, version_of},
+    cache::{Cache, Progress, ServiceId, Source, database_progress, version_of},
     error::Error,
     wire::{Target, Wire},
 };
@@ -49,6 +51,39 @@ pub(crate) struct Answer {
     pub(crate) metadata: ObjectMeta,
 }
 
+/// What an answer says about a child.
+struct Found {
+    metadata: ObjectMeta,
+    progress: Progress,
+}
+
+impl From<Answer> for Found {
+    fn from(answer: Answer) -> Self {
+        Self { metadata: answer.metadata, progress: Progress::None }
+    }
+}
+
+impl From<Deployment> for Found {
+    fn from(deployment: Deployment) -> Self {
+        let progress = Progress::Workload(WorkloadState::of(&deployment));
+        Self { metadata: deployment.metadata, progress }
+    }
+}
+
+impl From<HttpRoute> for Found {
+    fn from(route: HttpRoute) -> Self {
+        let progress = Progress::Route(RouteState::of(&route));
+        Self { metadata: route.metadata, progress }
+    }
+}
+
+impl From<DeserializeGuard<AnkkaDatabase>> for Found {
+    fn from(database: DeserializeGuard<AnkkaDatabase>) -> Self {
+        let (metadata, progress) = database_progress(database);
+        Self { metadata, progress }
+    }
+}
+
 impl Actor {
     /// Carries out what was decided about one service. What the instances need comes before them; what does not depend on
     /// each other goes out together; routes and deletions come last. After an error nothing of a later stage is sent.
@@ -72,8 +107,14 @@ impl Actor {
     /// Looks again at an object that no watch tells about.
     pub async fn probe(&self, id: &ServiceId, kind: ChildKind) -> Result<(), Error> {
         let place = Place::new(id, kind);
-        match self.wire.get::<Answer>(place.target()).await? {
-            Some(found) => self.found(&place, &found.metadata, Progress::None, Source::Probed),
+        let found = match kind {
+            ChildKind::Deployment => self.read::<Deployment>(&place).await?,
+            ChildKind::HttpRoute => self.read::<HttpRoute>(&place).await?,
+            ChildKind::Database => self.read::<DeserializeGuard<AnkkaDatabase>>(&place).await?,
+            _ => self.read::<Answer>(&place).await?,
+        };
+        match found {
+            Some(found) => self.found(&place, found, Source::Probed),
             None => self.gone(&place),
         }
         Ok(())
@@ -107,7 +148,7 @@ impl Actor {
         };
         let metadata = metadata_of(&live);
         if metadata.uid.as_deref() != Some(uid) || metadata.deletion_timestamp.is_some() {
-            self.found(place, &metadata, Progress::None, Source::Answered);
+            self.probe(place.id, place.kind).await?;
             return Ok(Outcome::Judge);
         }
         match self.written(place, false, &conditional(body(&live), metadata)).await {
@@ -132,30 +173,35 @@ impl Actor {
     }
 
     async fn written(&self, place: &Place<'_>, new: bool, body: &Value) -> Result<(), Error> {
-        let (metadata, progress) = match place.kind {
-            ChildKind::Deployment => {
-                let deployment: Deployment = self.sent(place, new, body).await?;
-                let workload = WorkloadState::of(&deployment);
-                (deployment.metadata, Progress::Workload(workload))
-            }
-            ChildKind::HttpRoute => {
-                let route: HttpRoute = self.sent(place, new, body).await?;
-                let state = RouteState::of(&route);
-                (route.metadata, Progress::Route(state))
-            }
-            _ => (self.sent::<Answer>(place, new, body).await?.metadata, Progress::None),
+        let found = match place.kind {
+            ChildKind::Deployment => self.write::<Deployment>(place, new, body).await?,
+            ChildKind::HttpRoute => self.write::<HttpRoute>(place, new, body).await?,
+            ChildKind::Database => self.write::<DeserializeGuard<AnkkaDatabase>>(place, new, body).await?,
+            _ => self.write::<Answer>(place, new, body).await?,
         };
-        self.found(place, &metadata, progress, Source::Answered);
+        self.found(place, found, Source::Answered);
         Ok(())
     }
 
-    async fn sent<T: DeserializeOwned>(&self, place: &Place<'_>, new: bool, body: &Value) -> Result<T, Error> {
-        let target = place.target();
-        if new { self.wire.create(target, body).await } else { self.wire.update(target, body).await }
+    async fn read<T: DeserializeOwned + Into<Found>>(&self, place: &Place<'_>) -> Result<Option<Found>, Error> {
+        Ok(self.wire.get::<T>(place.target()).await?.map(Into::into))
     }
 
-    fn found(&self, place: &Place<'_>, metadata: &ObjectMeta, progress: Progress, source: Source) {
-        self.cache.put_child(place.id, place.kind, version_of(metadata), Seen::of(metadata), progress, source);
+    async fn write<T: DeserializeOwned + Into<Found>>(
+        &self,
+        place: &Place<'_>,
+        new: bool,
+        body: &Value,
+    ) -> Result<Found, Error> {
+        let target = place.target();
+        let answer: T =
+            if new { self.wire.create(target, body).await? } else { self.wire.update(target, body).await? };
+        Ok(answer.into())
+    }
+
+    fn found(&self, place: &Place<'_>, found: Found, source: Source) {
+        let (version, seen) = (version_of(&found.metadata), Seen::of(&found.metadata));
+        self.cache.put_child(place.id, place.kind, version, seen, found.progress, source);
     }
 
     fn gone(&self, place: &Place<'_>) {

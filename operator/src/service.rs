@@ -105,6 +105,7 @@ impl Services {
             settings: &self.settings,
             children: &known.children,
             workload: known.workload.as_ref(),
+            database: known.database.as_ref(),
             pods: &known.pods,
             route: RouteFacts { served: known.routes_served, state: known.route.as_ref(), rivals: &known.rivals },
         })

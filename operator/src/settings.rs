@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use ankka_crds::{Installation, Store, compat::Platform, exposure::Domain, names};
-use ankka_desired::Gateway;
+use ankka_desired::{DatabaseServer, Gateway};
 use ankka_runtime::settings::{Reader, Refusal};
 
 use crate::queue::Timing;
@@ -38,6 +38,7 @@ impl Settings {
         let image_pull_secrets = reader.text("ANKKA_IMAGE_PULL_SECRETS", "");
         let sidecar_image = Some(reader.text("ANKKA_SIDECAR_IMAGE", "")).filter(|image| !image.is_empty());
         let store = store(&mut reader);
+        let database = database(&mut reader);
         let domain = domain(&mut reader);
         let gateway = gateway(&mut reader);
         let min_backoff = reader.seconds("ANKKA_OPERATOR_RETRY_MIN_BACKOFF_SECONDS", 2, 1..=3600);
@@ -52,6 +53,7 @@ impl Settings {
                 own_namespace,
                 platform: Platform::new(env!("CARGO_PKG_VERSION")).expect("cargo's version is MAJOR.MINOR.PATCH"),
                 installation: Installation { store, ..Installation::default() },
+                database,
                 sidecar_image,
                 image_pull_secrets: list(&image_pull_secrets),
                 domain,
@@ -107,6 +109,18 @@ fn name(reader: &mut Reader<impl Fn(&str) -> Option<String>>, variable: &'static
     name
 }
 
+fn database(reader: &mut Reader<impl Fn(&str) -> Option<String>>) -> DatabaseServer {
+    match reader.get("ANKKA_DATABASE_SERVER").as_deref() {
+        None => DatabaseServer::Unsaid,
+        Some("none") => DatabaseServer::None,
+        Some("provisioned") => DatabaseServer::Provisioned,
+        Some(value) => {
+            reader.refuse("ANKKA_DATABASE_SERVER", value, "none or provisioned".to_owned());
+            DatabaseServer::None
+        }
+    }
+}
+
 fn list(text: &str) -> Vec<String> {
     text.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
@@ -146,10 +160,12 @@ mod tests {
             ("ANKKA_BASE_DOMAIN", "apps.example.com"),
             ("ANKKA_HTTPS_PORT", "8443"),
             ("ANKKA_GATEWAY_SECTION", "public"),
+            ("ANKKA_DATABASE_SERVER", "provisioned"),
         ])
         .expect("valid");
         assert_eq!(settings.desired.image_pull_secrets, ["one", "two"]);
         assert_eq!(settings.desired.installation.store, Some(Store::Garage));
+        assert_eq!(settings.desired.database, DatabaseServer::Provisioned);
         assert_eq!(settings.concurrency, 4);
         assert_eq!(settings.desired.domain, Some(Domain { base: "apps.example.com".to_owned(), port: 8443 }));
         assert_eq!(settings.desired.gateway, Gateway { section: "public".to_owned(), ..Gateway::default() });
@@ -163,6 +179,7 @@ mod tests {
             ("ANKKA_OPERATOR_RESYNC_SECONDS", "5m"),
             ("ANKKA_OPERATOR_MAX_CONCURRENT_RECONCILES", "0"),
             ("ANKKA_OBJECT_STORE_BACKEND", "s3"),
+            ("ANKKA_DATABASE_SERVER", "yes"),
             ("ANKKA_LISTEN", "8080"),
             ("ANKKA_BASE_DOMAIN", "https://example.com"),
             ("ANKKA_HTTPS_PORT", "0"),
@@ -176,6 +193,7 @@ mod tests {
             [
                 "ANKKA_K8S_NAMESPACE_PREFIX is 'Ankka'; it must be at most 16 lowercase letters, digits and '-', starting with a letter",
                 "ANKKA_OBJECT_STORE_BACKEND is 's3'; it must be garage or gcs, or not set",
+                "ANKKA_DATABASE_SERVER is 'yes'; it must be none or provisioned",
                 "ANKKA_HTTPS_PORT is '0'; it must be a whole number from 1 to 65535",
                 "ANKKA_BASE_DOMAIN is 'https://example.com'; it must be a lowercase DNS name, such as apps.example.com",
                 "ANKKA_GATEWAY_NAME is 'My Gateway'; it must be a lowercase DNS name, such as apps.example.com",

@@ -2,9 +2,9 @@
 //!
 //! What only the installation knows is the same on both sides of a comparison, so it is no difference: words stand for it.
 
-use ankka_crds::{AnkkaService, Context, ValidatedService, labels, validate, validated};
+use ankka_crds::{AnkkaService, Context, ValidatedService, labels, names, validate, validated};
 use ankka_crds::{exposure, exposure::Domain};
-use ankka_desired::objects::{Blueprint, children};
+use ankka_desired::objects::{Blueprint, Database, children};
 use ankka_desired::route::Route;
 use ankka_desired::{ChildKind, Gateway};
 use kube::ResourceExt;
@@ -27,7 +27,7 @@ pub(super) struct Object {
     pub(super) body: Value,
 }
 
-/// Everything a service needs; none when its descriptor breaks a rule.
+/// Everything a service owns; none when its descriptor breaks a rule.
 pub(super) fn rendered(service: &AnkkaService, project: &Project) -> Option<Vec<Object>> {
     let context = Context { project: Some(&project.id), installation: None };
     let validated = validate(&service.name_any(), &service.spec.service, context).ok()?;
@@ -36,6 +36,8 @@ pub(super) fn rendered(service: &AnkkaService, project: &Project) -> Option<Vec<
     Some(
         rendered
             .into_iter()
+            // A database stays whatever becomes of the service.
+            .filter(|child| child.kind.is_owned())
             .map(|child| Object { kind: child.kind.kind(), name: child.name, body: without_marks(child.body) })
             .collect(),
     )
@@ -63,9 +65,20 @@ fn blueprint<'a>(
         restarts: service.spec.restarts,
         sidecar: (validated.hosting != validated::Hosting::Embedded).then_some(SIDECAR),
         pull_secrets: Vec::new(),
+        database: database(service, validated),
         route: route(service, validated, project, gateway),
         progress_deadline_seconds: PROGRESS_DEADLINE_SECONDS,
     }
+}
+
+/// The database of a service that does not supply its own. Which login is in place only its controller knows.
+fn database(service: &AnkkaService, validated: &ValidatedService) -> Option<Database<'static>> {
+    let generation = service.spec.database.as_ref().map_or(0, |commands| commands.credential_generation);
+    (validated.database == validated::Database::Provisioned).then(|| Database {
+        asked: generation,
+        secret: names::database_secret(&validated.name).into(),
+        in_place: generation,
+    })
 }
 
 /// The route of an exposed service that can have one here.

@@ -405,7 +405,8 @@ async fn floor(cluster: &Cluster, pattern: &str) -> Result<Duration> {
 /// The children of one service as they were asked for, by kind.
 async fn children(cluster: &Cluster, namespace: &str, service: &str) -> Result<Vec<(ChildKind, String)>> {
     let mut bodies = Vec::new();
-    for kind in ChildKind::all().into_iter().filter(|kind| *kind != ChildKind::PodDisruptionBudget) {
+    let counted = |kind: &ChildKind| kind.is_owned() && *kind != ChildKind::PodDisruptionBudget;
+    for kind in ChildKind::all().into_iter().filter(counted) {
         let api: Api<DynamicObject> = Api::namespaced_with(cluster.client.clone(), namespace, &resource(kind));
         let live = api.get(&kind.name_for(service)).await?;
         let mut body = json!({ "apiVersion": kind.api_version(), "kind": kind.kind(), "metadata": {

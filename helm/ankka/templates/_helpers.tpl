@@ -33,6 +33,12 @@ readOnlyRootFilesystem: true
 capabilities: {drop: [ALL]}
 {{- end }}
 
+{{/* Who makes databases for services that do not supply their own: "provisioned", or nothing while no server is named. */}}
+{{- define "ankka.databaseServer" -}}
+{{- $database := .Values.database | default dict -}}
+{{- if or $database.host (dig "bundled" "enabled" false $database) }}provisioned{{ end }}
+{{- end }}
+
 {{/* The annotations of one process's pods. Takes (list <context> <container>). */}}
 {{- define "ankka.podAnnotations" -}}
 {{- $own := dict "kubectl.kubernetes.io/default-container" (index . 1) -}}

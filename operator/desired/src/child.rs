@@ -1,6 +1,6 @@
 //! The objects that make a service run.
 
-use ankka_crds::{labels, names};
+use ankka_crds::{GROUP, VERSION, labels, names};
 use k8s_openapi::Resource;
 use serde_json::Value;
 
@@ -11,6 +11,9 @@ pub use crate::merge::{merged, scaled};
 /// Kinds of children, in the order in which they are made: what a workload needs comes before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ChildKind {
+    /// The request for a database, which the database controller answers. It has no owner and is never deleted: it
+    /// outlives its service, with the data.
+    Database,
     /// The identity of the instances.
     ServiceAccount,
     /// What the instances may do: list pods of their own namespace.
@@ -31,8 +34,9 @@ pub enum ChildKind {
 
 impl ChildKind {
     /// Every kind, in the order in which they are made.
-    pub const fn all() -> [Self; 8] {
+    pub const fn all() -> [Self; 9] {
         [
+            Self::Database,
             Self::ServiceAccount,
             Self::Role,
             Self::RoleBinding,
@@ -52,12 +56,16 @@ impl ChildKind {
             Self::PodDisruptionBudget => "policy",
             Self::Deployment => "apps",
             Self::HttpRoute => HttpRoute::GROUP,
+            Self::Database => GROUP,
         }
     }
 
     /// API version inside the group.
     pub const fn version(self) -> &'static str {
-        "v1"
+        match self {
+            Self::Database => VERSION,
+            _ => "v1",
+        }
     }
 
     /// `apiVersion` as objects carry it: the version, after the group where there is one.
@@ -68,6 +76,7 @@ impl ChildKind {
             Self::PodDisruptionBudget => "policy/v1",
             Self::Deployment => "apps/v1",
             Self::HttpRoute => HttpRoute::API_VERSION,
+            Self::Database => "ankka.dev/v1alpha1",
         }
     }
 
@@ -82,6 +91,7 @@ impl ChildKind {
             Self::Service => "Service",
             Self::Deployment => "Deployment",
             Self::HttpRoute => HttpRoute::KIND,
+            Self::Database => "AnkkaDatabase",
         }
     }
 
@@ -96,6 +106,7 @@ impl ChildKind {
             Self::Service => "services",
             Self::Deployment => "deployments",
             Self::HttpRoute => HttpRoute::URL_PATH_SEGMENT,
+            Self::Database => "ankkadatabases",
         }
     }
 
@@ -104,7 +115,9 @@ impl ChildKind {
         match self {
             Self::ServiceAccount | Self::Role | Self::RoleBinding => names::account(service),
             Self::ConfigMap => names::cluster_config(service),
-            Self::PodDisruptionBudget | Self::Service | Self::Deployment | Self::HttpRoute => service.to_owned(),
+            Self::PodDisruptionBudget | Self::Service | Self::Deployment | Self::HttpRoute | Self::Database => {
+                service.to_owned()
+            }
         }
     }
 
@@ -113,8 +126,15 @@ impl ChildKind {
         match self {
             Self::ServiceAccount | Self::Role | Self::RoleBinding => name.strip_prefix("ankka-"),
             Self::ConfigMap => name.strip_suffix("-cluster"),
-            Self::PodDisruptionBudget | Self::Service | Self::Deployment | Self::HttpRoute => Some(name),
+            Self::PodDisruptionBudget | Self::Service | Self::Deployment | Self::HttpRoute | Self::Database => {
+                Some(name)
+            }
         }
+    }
+
+    /// Whether the service owns its object of this kind. What it does not own is nobody's but the platform's, whoever made it.
+    pub const fn is_owned(self) -> bool {
+        !matches!(self, Self::Database)
     }
 
     /// The kind as messages write it: `deployment`.

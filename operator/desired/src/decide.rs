@@ -2,6 +2,7 @@
 
 use ankka_crds::{AnkkaServiceStatus, Context, ValidatedService, compat, names, validate, validated};
 
+use crate::database;
 use crate::objects::{self, Blueprint};
 use crate::route::Exposure;
 use crate::status::{self, Hold, Reason};
@@ -87,6 +88,9 @@ fn judge(facts: &Facts<'_>) -> Result<ValidatedService, Hold> {
     if let Some(range) = compat::check(&service, &facts.settings.platform) {
         return Err(Hold::incompatible(range).about(service));
     }
+    if let Some(detail) = database::refusal(facts, &service) {
+        return Err(Hold::failed(Reason::NoDatabaseServer, detail).about(service));
+    }
     if matches!(service.storage, validated::Storage::Provisioned { .. }) {
         let hold = match facts.settings.installation.store {
             None => Hold::failed(Reason::NoObjectStore, format!("object storage: {}", status::NO_STORE)),
@@ -129,6 +133,7 @@ fn converge(facts: &Facts<'_>, service: ValidatedService) -> Result<Decision, Ho
         return Err(Hold::failed(Reason::NameTaken, strangers.join("; ")).about(service));
     }
 
+    let obstacle = database::obstacle(facts, &service);
     let mut wanted = wanted.into_iter().peekable();
     let mut actions = Vec::new();
     let mut waiting = Vec::new();
@@ -143,8 +148,9 @@ fn converge(facts: &Facts<'_>, service: ValidatedService) -> Result<Decision, Ho
                 if kind == ChildKind::Deployment
                     && !blueprint.paused
                     && waiting.iter().copied().any(is_needed_to_start) => {}
+            (Some(_), _) if kind == ChildKind::Deployment && obstacle.is_some() => actions.extend(pause(facts)),
             (Some(child), None) => actions.push(Action::Create(child)),
-            (Some(child), Some(seen)) if !seen.settled(&child) => {
+            (Some(child), Some(seen)) if !is_settled(facts, &blueprint, seen, &child) => {
                 actions.push(Action::Update { uid: seen.uid.clone(), child });
             }
             (None, Some(seen)) if seen.owned_by(uid) && !seen.terminating => {
@@ -153,8 +159,19 @@ fn converge(facts: &Facts<'_>, service: ValidatedService) -> Result<Decision, Ho
             _ => {}
         }
     }
-    let status = status::of_running(facts, &blueprint, &exposure, &actions, &waiting);
+    let status = status::of_running(facts, &blueprint, &exposure, &actions, &waiting, obstacle);
     Ok(Decision { actions, status })
+}
+
+/// Whether an object is what it should be. A database is asked for again when the request has not arrived; who wrote it last
+/// does not matter, because nobody's request is taken back.
+fn is_settled(facts: &Facts<'_>, blueprint: &Blueprint<'_>, seen: &Seen, child: &Child) -> bool {
+    if child.kind != ChildKind::Database {
+        return seen.settled(child);
+    }
+    let arrived =
+        facts.database.map(|database| database.asked) == blueprint.database.as_ref().map(|wanted| wanted.asked);
+    arrived && seen.is_labelled(child)
 }
 
 /// Objects that have the name of something the service wants and are somebody else's.
@@ -162,7 +179,8 @@ fn strangers(facts: &Facts<'_>, service: &str, wanted: &[Child]) -> Vec<String> 
     let (uid, namespace) = (facts.uid(), facts.namespace());
     let is_strange = |seen: &Seen| !seen.owned_by(uid) && !is_going(seen, service, uid);
     let taken = wanted.iter().filter(|child| facts.children.get(&child.kind).is_some_and(is_strange));
-    taken.map(|child| text::name_taken(child.kind, &child.name, namespace)).collect()
+    let owned = taken.filter(|child| child.kind.is_owned());
+    owned.map(|child| text::name_taken(child.kind, &child.name, namespace)).collect()
 }
 
 /// Whether the object is on its way out: it must be gone before ours can be made.
@@ -176,23 +194,33 @@ fn is_needed_to_start(kind: ChildKind) -> bool {
 
 /// Leaves everything as it is. Only a pause and the end of an exposure still take effect, without rendering anything.
 fn hold_still(facts: &Facts<'_>, hold: &Hold) -> Decision {
-    let ours =
-        |kind: ChildKind| facts.children.get(&kind).filter(|seen| seen.owned_by(facts.uid()) && !seen.terminating);
-    let running = facts.workload.is_some_and(|workload| workload.desired != 0);
     let exposure = project_of(facts).ok().map(|project| Exposure::of(facts, project));
     let closed = match &exposure {
         Some(exposure) => exposure.route().is_none(),
         None => !facts.service.spec.exposed,
     };
-    let mut actions = Vec::new();
-    if let Some(seen) = ours(ChildKind::Deployment).filter(|_| facts.service.spec.paused && running) {
-        actions.push(Action::Scale { name: facts.name().to_owned(), uid: seen.uid.clone(), replicas: 0 });
-    }
-    if let Some(seen) = ours(ChildKind::HttpRoute).filter(|_| closed) {
+    let mut actions: Vec<_> = pause(facts).into_iter().collect();
+    if let Some(seen) = ours(facts, ChildKind::HttpRoute).filter(|_| closed) {
         let kind = ChildKind::HttpRoute;
         actions.push(Action::Delete { kind, name: kind.name_for(facts.name()), uid: seen.uid.clone() });
     }
     Decision { actions, status: status::of_held(facts, hold, exposure.as_ref()) }
+}
+
+/// What a pause takes where the Deployment cannot be rendered.
+fn pause(facts: &Facts<'_>) -> Option<Action> {
+    let seen = ours(facts, ChildKind::Deployment)?;
+    let running = facts.workload.is_some_and(|workload| workload.desired != 0);
+    (facts.service.spec.paused && running).then(|| Action::Scale {
+        name: facts.name().to_owned(),
+        uid: seen.uid.clone(),
+        replicas: 0,
+    })
+}
+
+/// The service's own object of this kind, unless it is on its way out.
+fn ours<'a>(facts: &Facts<'a>, kind: ChildKind) -> Option<&'a Seen> {
+    facts.children.get(&kind).filter(|seen| seen.owned_by(facts.uid()) && !seen.terminating)
 }
 
 fn blueprint<'a>(facts: &Facts<'a>, service: &'a ValidatedService, exposure: &Exposure<'a>) -> Blueprint<'a> {
@@ -216,6 +244,7 @@ fn blueprint<'a>(facts: &Facts<'a>, service: &'a ValidatedService, exposure: &Ex
         sidecar: settings.sidecar_image.as_deref().filter(|_| service.hosting != validated::Hosting::Embedded),
         pull_secrets,
         route: exposure.route().cloned(),
+        database: database::wanted(facts, service),
         progress_deadline_seconds: settings.progress_deadline_seconds,
     }
 }

@@ -2,7 +2,7 @@
 
 use ankka_crds::AnkkaServiceStatus;
 
-use crate::text;
+use crate::{database, text};
 
 /// Longest note, in bytes: the API server's limit.
 const NOTE_LIMIT: usize = 1024;
@@ -45,6 +45,8 @@ pub fn event(old: Option<&AnkkaServiceStatus>, new: &AnkkaServiceStatus) -> Opti
         "NotDeployed" => (EventType::Normal, "NotDeployed", "the service has no instances"),
         _ => return None,
     };
-    let type_ = if new.detail.is_some() && reason != "Paused" { EventType::Warning } else { type_ };
+    // To wait for a database that is being made is the ordinary way of a new service.
+    let expected = reason == "Paused" || new.detail.as_deref() == Some(database::WAITING);
+    let type_ = if new.detail.is_some() && !expected { EventType::Warning } else { type_ };
     Some(Event { type_, reason, note: text::cut(new.detail.as_deref().unwrap_or(sentence), NOTE_LIMIT) })
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ankka_crds::{AnkkaService, labels};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::fields::{self, OwnFields};
 use crate::{Child, ChildKind, RouteFacts, Settings};
@@ -22,6 +22,8 @@ pub struct Facts<'a> {
     pub children: &'a BTreeMap<ChildKind, Seen>,
     /// How the Deployment is doing, when it is there.
     pub workload: Option<&'a WorkloadState>,
+    /// How far the database is, when it has been asked for.
+    pub database: Option<&'a DatabaseState>,
     /// The service's pods, those being deleted included.
     pub pods: &'a [PodState],
     /// What decides about the service's address outside the cluster.
@@ -96,6 +98,12 @@ impl Seen {
         self.is_as_written(&child.rendered, &child.body)
     }
 
+    /// [`Self::settled`] for an object whose content is compared by itself: only its metadata counts here.
+    pub(crate) fn is_labelled(&self, child: &Child) -> bool {
+        let metadata = json!({ "metadata": child.body["metadata"] });
+        self.rendered.as_deref() == Some(&child.rendered) && self.own.hold(&metadata)
+    }
+
     pub(crate) fn is_as_written(&self, rendered: &str, body: &Value) -> bool {
         self.rendered.as_deref() == Some(rendered) && !self.foreign && self.own.hold(body)
     }
@@ -150,6 +158,23 @@ pub struct WorkloadState {
     pub deadline_exceeded: Option<String>,
     /// Message of the condition `ReplicaFailure` while it is true, e.g. an exceeded quota.
     pub replica_failure: Option<String>,
+}
+
+/// How far a service's database is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DatabaseState {
+    /// `spec.credentialGeneration`: the generation of the login that was asked for.
+    pub asked: i64,
+    /// When it was asked for first, RFC 3339.
+    pub created: String,
+    /// `status.phase`.
+    pub phase: Option<String>,
+    /// `status.detail`.
+    pub detail: Option<String>,
+    /// `status.secret`: the Secret with the login, once it is written.
+    pub secret: Option<String>,
+    /// `status.credentialGeneration`: the generation of the login in that Secret.
+    pub in_place: i64,
 }
 
 /// How one pod is doing.

@@ -2,6 +2,7 @@
 //! no environment.
 
 pub mod child;
+mod database;
 pub mod decide;
 mod digest;
 pub mod events;
@@ -22,10 +23,10 @@ mod workload;
 pub use child::{Child, ChildKind, merged, scaled};
 pub use decide::{Action, Decision, decide};
 pub use events::{Event, EventType, event};
-pub use facts::{Facts, Owner, PodState, ProjectFacts, Seen, WorkloadState};
+pub use facts::{DatabaseState, Facts, Owner, PodState, ProjectFacts, Seen, WorkloadState};
 pub use fields::OwnFields;
 pub use http_route::HttpRoute;
 pub use report::{project_with_times, with_times};
 pub use route::{Claim, RouteFacts, RouteState};
-pub use settings::{Gateway, Settings};
+pub use settings::{DatabaseServer, Gateway, Settings};
 pub use status::LIFECYCLES;

@@ -15,6 +15,8 @@ pub struct Settings {
     pub platform: Platform,
     /// What the descriptor's rules need to know of the installation.
     pub installation: Installation,
+    /// Who makes databases for services that do not supply their own.
+    pub database: DatabaseServer,
     /// Image of the sidecar for process hosting; none when the installation has none.
     pub sidecar_image: Option<String>,
     /// Names of Secrets to pull images with, in every project.
@@ -52,4 +54,15 @@ impl Default for Gateway {
     fn default() -> Self {
         Self { namespace: "ankka-gateway".to_owned(), name: "ankka".to_owned(), section: "https".to_owned() }
     }
+}
+
+/// Whether the installation has a database server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DatabaseServer {
+    /// It has none: a service that does not supply its own database cannot be run.
+    None,
+    /// It has one, and a controller that makes databases on it.
+    Provisioned,
+    /// Nothing was said: services are run without a database.
+    Unsaid,
 }

@@ -1,9 +1,10 @@
 //! What is said about a service: the documented word, why, and the conditions that every Kubernetes tool reads.
 
 use ankka_crds::resources::{Condition, ProvisioningStatus};
-use ankka_crds::validated::{Database, Storage};
+use ankka_crds::validated::Storage;
 use ankka_crds::{AnkkaServiceStatus, ValidatedService};
 
+use crate::database;
 use crate::objects::Blueprint;
 use crate::route::{Exposure, Report};
 use crate::{Action, ChildKind, Facts, PodState, WorkloadState};
@@ -55,25 +56,35 @@ pub(crate) enum Reason {
     Paused,
     UpdateInProgress,
     WaitingForDeletion,
+    WaitingForDatabase,
     WaitingForObjectStorage,
+    Provisioned,
+    Recovered,
+    DatabaseProvisioningFailed,
     InstancesDown,
     NotDeployed,
     DeadlineExceeded,
     InvalidDescriptor,
     NoProject,
     NoSidecarImage,
+    NoDatabaseServer,
     NoObjectStore,
     NameTaken,
     Incompatible,
 }
 
 impl Reason {
-    const fn word(self) -> &'static str {
+    pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::Ready => "Ready",
             Self::Paused => "Paused",
             Self::UpdateInProgress => "UpdateInProgress",
             Self::WaitingForDeletion => "WaitingForDeletion",
+            Self::WaitingForDatabase => "WaitingForDatabase",
+            Self::Provisioned => "Provisioned",
+            Self::Recovered => "Recovered",
+            Self::DatabaseProvisioningFailed => "DatabaseProvisioningFailed",
+            Self::NoDatabaseServer => "NoDatabaseServer",
             Self::WaitingForObjectStorage => "WaitingForObjectStorage",
             Self::InstancesDown => "InstancesDown",
             Self::NotDeployed => "NotDeployed",
@@ -119,14 +130,14 @@ impl Hold {
 
 /// The word, for people and for programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Verdict {
+pub(crate) struct Verdict {
     lifecycle: Lifecycle,
     reason: Reason,
     detail: Option<String>,
 }
 
 impl Verdict {
-    const fn new(lifecycle: Lifecycle, reason: Reason, detail: Option<String>) -> Self {
+    pub(crate) const fn new(lifecycle: Lifecycle, reason: Reason, detail: Option<String>) -> Self {
         Self { lifecycle, reason, detail }
     }
 }
@@ -138,6 +149,7 @@ pub(crate) fn of_running(
     exposure: &Exposure<'_>,
     actions: &[Action],
     waiting: &[ChildKind],
+    obstacle: Option<Verdict>,
 ) -> AnkkaServiceStatus {
     let verdict = if blueprint.paused {
         Verdict::new(Lifecycle::Paused, Reason::Paused, None)
@@ -145,6 +157,8 @@ pub(crate) fn of_running(
         let name = kind.name_for(&blueprint.service.name);
         let detail = format!("waiting for the {} '{name}' of before, which is being deleted, to be gone", kind.word());
         Verdict::new(Lifecycle::UpdateInProgress, Reason::WaitingForDeletion, Some(detail))
+    } else if let Some(obstacle) = obstacle {
+        while_running(facts, obstacle)
     } else if actions.iter().any(|action| action.kind() == ChildKind::Deployment) {
         Verdict::new(Lifecycle::UpdateInProgress, Reason::UpdateInProgress, None)
     } else {
@@ -153,17 +167,25 @@ pub(crate) fn of_running(
     let address = blueprint.service.port.map(|port| address(&blueprint.service.name, blueprint.namespace, port));
     let writes = actions.iter().any(|action| action.kind() == ChildKind::HttpRoute);
     let route = Report::of_running(facts, exposure, writes);
-    let status = assemble(facts, verdict, blueprint.instances(), Some(blueprint.service), address);
-    Report::tell(route.as_ref(), status)
+    let database = database::status(facts, blueprint.service, true);
+    let about = About { service: Some(blueprint.service), database, address, desired: blueprint.instances() };
+    Report::tell(route.as_ref(), assemble(facts, verdict, about))
+}
+
+/// What is said of instances of before, where they run although no new ones may be started.
+fn while_running(facts: &Facts<'_>, mut verdict: Verdict) -> Verdict {
+    if facts.workload.is_some_and(|workload| workload.ready > 0) {
+        verdict.detail = verdict.detail.map(|detail| format!("{detail}; running instances are left running"));
+    }
+    verdict
 }
 
 /// The status of a service of which nothing is started. A pause counts before any failure.
 pub(crate) fn of_held(facts: &Facts<'_>, hold: &Hold, exposure: Option<&Exposure<'_>>) -> AnkkaServiceStatus {
     let paused = facts.service.spec.paused;
-    let running = facts.workload.map_or(0, |workload| workload.ready);
     let mut verdict = hold.verdict.clone();
-    if verdict.reason == Reason::Incompatible && running > 0 && !paused {
-        verdict.detail = verdict.detail.map(|detail| format!("{detail}; running instances are left running"));
+    if matches!(verdict.reason, Reason::Incompatible | Reason::NoDatabaseServer) && !paused {
+        verdict = while_running(facts, verdict);
     }
     if paused {
         verdict = Verdict { lifecycle: Lifecycle::Paused, reason: Reason::Paused, ..verdict };
@@ -181,7 +203,11 @@ pub(crate) fn of_held(facts: &Facts<'_>, hold: &Hold, exposure: Option<&Exposure
         None => old(facts).address,
     };
     let route = exposure.and_then(|exposure| Report::of_held(facts, exposure));
-    Report::tell(route.as_ref(), assemble(facts, verdict, desired, service, address))
+    let database = match service {
+        None => old(facts).database,
+        Some(service) => database::status(facts, service, false),
+    };
+    Report::tell(route.as_ref(), assemble(facts, verdict, About { service, database, address, desired }))
 }
 
 /// The documented words, first match wins.
@@ -230,13 +256,17 @@ fn newest(pods: &[PodState]) -> Vec<&PodState> {
     pods
 }
 
-fn assemble(
-    facts: &Facts<'_>,
-    verdict: Verdict,
-    desired: i32,
-    service: Option<&ValidatedService>,
+/// What is said beside the verdict.
+struct About<'a> {
+    /// The service, where it could be validated.
+    service: Option<&'a ValidatedService>,
+    database: Option<ProvisioningStatus>,
     address: Option<String>,
-) -> AnkkaServiceStatus {
+    /// Instances asked for.
+    desired: i32,
+}
+
+fn assemble(facts: &Facts<'_>, verdict: Verdict, about: About<'_>) -> AnkkaServiceStatus {
     let old = old(facts);
     // While instances come and go the digest of before stays: it is said once, when they are there.
     let image_digest = match verdict.lifecycle {
@@ -245,22 +275,24 @@ fn assemble(
         }
         _ => old.image_digest,
     };
-    let (database, object_storage) = match service {
-        None => (old.database, old.object_storage),
-        Some(service) => (database(service), object_storage(service, facts.settings.installation.store.is_some())),
+    let object_storage = match about.service {
+        None => old.object_storage,
+        Some(service) => object_storage(service, facts.settings.installation.store.is_some()),
     };
     let generation = facts.service.metadata.generation;
-    let conditions = conditions(&verdict, object_storage.as_ref(), generation);
+    let mut conditions = conditions(&verdict, generation);
+    conditions.extend(about.database.as_ref().and_then(|database| database::condition(facts, database)));
+    conditions.extend(object_storage.as_ref().and_then(|storage| storage_condition(storage, generation)));
     AnkkaServiceStatus {
         observed_generation: generation,
         lifecycle: Some(verdict.lifecycle.word().to_owned()),
         detail: verdict.detail,
         ready_instances: facts.workload.map_or(0, |workload| i64::from(workload.ready)),
-        desired_instances: i64::from(desired),
-        address,
+        desired_instances: i64::from(about.desired),
+        address: about.address,
         route: None,
         image_digest,
-        database,
+        database: about.database,
         object_storage,
         conditions,
     }
@@ -274,10 +306,6 @@ fn address(service: &str, namespace: &str, port: u16) -> String {
     format!("http://{service}.{namespace}.svc.cluster.local:{port}")
 }
 
-fn database(service: &ValidatedService) -> Option<ProvisioningStatus> {
-    (service.database == Database::Supplied).then(|| ProvisioningStatus { phase: "supplied".to_owned(), detail: None })
-}
-
 fn object_storage(service: &ValidatedService, has_store: bool) -> Option<ProvisioningStatus> {
     let (phase, detail) = match service.storage {
         Storage::None => return None,
@@ -289,16 +317,7 @@ fn object_storage(service: &ValidatedService, has_store: bool) -> Option<Provisi
 }
 
 /// `Ready` always; `Reconciling` and `Stalled` only while they are true.
-fn conditions(verdict: &Verdict, storage: Option<&ProvisioningStatus>, generation: Option<i64>) -> Vec<Condition> {
-    let message = verdict.detail.clone().unwrap_or_default();
-    let condition = |type_: &str, status: &str, reason: Reason, message: String| Condition {
-        type_: type_.to_owned(),
-        status: status.to_owned(),
-        reason: reason.word().to_owned(),
-        message,
-        observed_generation: generation,
-        last_transition_time: String::new(),
-    };
+fn conditions(verdict: &Verdict, generation: Option<i64>) -> Vec<Condition> {
     let stuck = verdict.lifecycle == Lifecycle::Failed || verdict.reason == Reason::Incompatible;
     let (ready, also) = match verdict.lifecycle {
         Lifecycle::Ready | Lifecycle::Paused => ("True", None),
@@ -306,14 +325,35 @@ fn conditions(verdict: &Verdict, storage: Option<&ProvisioningStatus>, generatio
         Lifecycle::UpdateInProgress => ("Unknown", Some("Reconciling")),
         _ => ("False", Some("Reconciling")),
     };
-    let mut conditions = vec![condition("Ready", ready, verdict.reason, message.clone())];
-    conditions.extend(also.map(|type_| condition(type_, "True", verdict.reason, message)));
-    if let Some(storage) = storage.filter(|storage| storage.phase != "supplied") {
-        let (status, reason) = match storage.detail {
-            Some(_) => ("False", Reason::NoObjectStore),
-            None => ("Unknown", Reason::WaitingForObjectStorage),
-        };
-        conditions.push(condition("StorageReady", status, reason, storage.detail.clone().unwrap_or_default()));
-    }
+    let message = verdict.detail.clone().unwrap_or_default();
+    let mut conditions = vec![condition("Ready", ready, verdict.reason, message.clone(), generation)];
+    conditions.extend(also.map(|type_| condition(type_, "True", verdict.reason, message, generation)));
     conditions
+}
+
+fn storage_condition(storage: &ProvisioningStatus, generation: Option<i64>) -> Option<Condition> {
+    let (status, reason) = match storage.detail {
+        _ if storage.phase == "supplied" => return None,
+        Some(_) => ("False", Reason::NoObjectStore),
+        None => ("Unknown", Reason::WaitingForObjectStorage),
+    };
+    Some(condition("StorageReady", status, reason, storage.detail.clone().unwrap_or_default(), generation))
+}
+
+/// One condition, without its time.
+pub(crate) fn condition(
+    type_: &str,
+    status: &str,
+    reason: Reason,
+    message: String,
+    generation: Option<i64>,
+) -> Condition {
+    Condition {
+        type_: type_.to_owned(),
+        status: status.to_owned(),
+        reason: reason.word().to_owned(),
+        message,
+        observed_generation: generation,
+        last_transition_time: String::new(),
+    }
 }

@@ -2,10 +2,10 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use ankka_crds::{AnkkaService, labels, problem, resources::NOT_OBSERVED};
-use ankka_desired::{ChildKind, PodState, RouteState, Seen, WorkloadState};
+use ankka_crds::{AnkkaDatabase, AnkkaService, labels, problem, resources::NOT_OBSERVED};
+use ankka_desired::{ChildKind, DatabaseState, PodState, RouteState, Seen, WorkloadState};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::core::error_boundary::InvalidObject;
+use kube::core::{DeserializeGuard, error_boundary::InvalidObject};
 use tokio::time::Instant;
 
 use super::{
@@ -78,6 +78,21 @@ pub(crate) fn why_unreadable(error: &str) -> String {
     )
 }
 
+/// What is kept of a database. One that cannot be decoded is there all the same, and nobody's login.
+pub(crate) fn database_progress(database: DeserializeGuard<AnkkaDatabase>) -> (ObjectMeta, Progress) {
+    match database.0 {
+        Ok(database) => {
+            let progress = Progress::Database(DatabaseState::of(&database));
+            (database.metadata, progress)
+        }
+        Err(invalid) => {
+            let detail = format!("the stored AnkkaDatabase cannot be read ({})", why_unreadable(&invalid.error));
+            let state = DatabaseState { detail: Some(detail), ..DatabaseState::default() };
+            (invalid.metadata, Progress::Database(state))
+        }
+    }
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Entry {
     pub(super) service: Slot<StoredService>,
@@ -85,6 +100,7 @@ pub(super) struct Entry {
     children: [Slot<StoredChild>; ChildKind::all().len()],
     workload: Option<WorkloadState>,
     route: Option<Box<RouteState>>,
+    database: Option<Box<DatabaseState>>,
     pods: Vec<Slot<PodState>>,
 }
 
@@ -97,6 +113,8 @@ pub enum Progress {
     Workload(WorkloadState),
     /// Of an HTTPRoute.
     Route(RouteState),
+    /// Of an AnkkaDatabase.
+    Database(DatabaseState),
 }
 
 impl Entry {
@@ -120,6 +138,10 @@ impl Entry {
         self.route.as_deref().cloned()
     }
 
+    pub(super) fn database(&self) -> Option<DatabaseState> {
+        self.database.as_deref().cloned()
+    }
+
     pub(super) fn pods(&self) -> Vec<PodState> {
         self.pods.iter().filter_map(|pod| pod.value().cloned()).collect()
     }
@@ -135,24 +157,14 @@ impl Entry {
         if !slot.accepts(&child, source) {
             return false;
         }
-        let mut changed = slot.put(child, source);
-        let (workload, route) = match progress {
-            Progress::None => (None, None),
-            Progress::Workload(workload) => (Some(workload), None),
-            Progress::Route(route) => (None, Some(Box::new(route))),
+        let changed = slot.put(child, source);
+        let differs = match progress {
+            Progress::None => false,
+            Progress::Workload(workload) => self.workload.replace(workload) != self.workload,
+            Progress::Route(route) => self.route.replace(Box::new(route)) != self.route,
+            Progress::Database(database) => self.database.replace(Box::new(database)) != self.database,
         };
-        match kind {
-            ChildKind::Deployment => {
-                changed |= self.workload != workload;
-                self.workload = workload;
-            }
-            ChildKind::HttpRoute => {
-                changed |= self.route != route;
-                self.route = route;
-            }
-            _ => {}
-        }
-        changed
+        changed || differs
     }
 
     pub(super) fn remove_child(&mut self, kind: ChildKind, version: u64) -> bool {
@@ -207,6 +219,7 @@ impl Entry {
         match kind {
             ChildKind::Deployment => self.workload = None,
             ChildKind::HttpRoute => self.route = None,
+            ChildKind::Database => self.database = None,
             _ => {}
         }
     }

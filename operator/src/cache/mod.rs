@@ -17,15 +17,15 @@ use std::{
 
 use ankka_crds::{AnkkaProject, names};
 use ankka_desired::{
-    ChildKind, Claim, PodState, ProjectFacts, RouteState, Seen, WorkloadState,
+    ChildKind, Claim, DatabaseState, PodState, ProjectFacts, RouteState, Seen, WorkloadState,
     project::{Kind, NamespaceSeen},
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt;
 use tokio::time::Instant;
 
-pub(crate) use self::entry::why_unreadable;
 pub use self::entry::{Progress, StoredService, Unreadable};
+pub(crate) use self::entry::{database_progress, why_unreadable};
 pub use self::population::{Lifecycles, Population};
 pub use self::versioned::{Source, Stream};
 use self::{
@@ -79,6 +79,8 @@ pub struct Snapshot {
     pub routes_served: bool,
     /// What other services claim its host name.
     pub rivals: Vec<Claim>,
+    /// How far its database is.
+    pub database: Option<DatabaseState>,
     /// Its pods.
     pub pods: Vec<PodState>,
     /// The project whose namespace it is in.
@@ -310,6 +312,7 @@ impl Cache {
             route: entry.route(),
             routes_served: state.routes_served,
             rivals: state.claims_beside(id, &self.prefix),
+            database: entry.database(),
             pods: entry.pods(),
             project: state.project_facts(&id.namespace, &self.prefix),
             held: entry.held,

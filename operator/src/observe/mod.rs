@@ -40,7 +40,7 @@ use tokio::{
     task::JoinSet,
 };
 
-use self::projections::{AnkkaProjectGuard, AnkkaServiceGuard};
+use self::projections::{AnkkaDatabaseGuard, AnkkaProjectGuard, AnkkaServiceGuard};
 use crate::{
     cache::{Cache, Key, ServiceId, Source, Stream},
     metrics::Metrics,
@@ -96,6 +96,7 @@ impl Observer {
         run.start::<PartialObjectMeta<Namespace>>();
         run.start::<PartialObjectMeta<NetworkPolicy>>();
         run.start::<AnkkaServiceGuard>();
+        run.start::<AnkkaDatabaseGuard>();
         run.start::<PartialObjectMeta<ServiceAccount>>();
         run.start::<PartialObjectMeta<Role>>();
         run.start::<PartialObjectMeta<RoleBinding>>();

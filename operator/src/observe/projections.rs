@@ -1,6 +1,6 @@
 //! What of each kind of object is kept, and which passes a change of it asks for.
 
-use ankka_crds::{AnkkaProject, AnkkaService, labels};
+use ankka_crds::{AnkkaDatabase, AnkkaProject, AnkkaService, labels};
 use ankka_desired::{
     ChildKind, HttpRoute, PodState, RouteState, Seen, WorkloadState,
     project::{ADMINISTRATORS, NamespaceSeen, POLICY},
@@ -18,10 +18,13 @@ use kube::{
 };
 
 use super::{Observer, Projection};
-use crate::cache::{Key, Progress, ServiceId, Source, StoredService, Stream, version_of, why_unreadable};
+use crate::cache::{
+    Key, Progress, ServiceId, Source, StoredService, Stream, database_progress, version_of, why_unreadable,
+};
 
 pub(super) type AnkkaServiceGuard = DeserializeGuard<AnkkaService>;
 pub(super) type AnkkaProjectGuard = DeserializeGuard<AnkkaProject>;
+pub(super) type AnkkaDatabaseGuard = DeserializeGuard<AnkkaDatabase>;
 
 impl Projection for AnkkaServiceGuard {
     fn resource() -> &'static str {
@@ -177,10 +180,10 @@ macro_rules! child {
             }
 
             fn put(self, observer: &Observer, source: Source) {
-                let progress: fn(&Self) -> Progress = $progress;
+                let progress: fn(Self) -> Progress = $progress;
                 let Some(id) = parent(ChildKind::$kind, &self) else { return };
                 let (version, seen) = (version_of(self.meta()), Seen::of(self.meta()));
-                if observer.cache.put_child(&id, ChildKind::$kind, version, seen, progress(&self), source) {
+                if observer.cache.put_child(&id, ChildKind::$kind, version, seen, progress(self), source) {
                     observer.ask_rivals(&id, ChildKind::$kind);
                     observer.queue.add(Key::Service(id));
                 }
@@ -244,8 +247,9 @@ child!(PartialObjectMeta<Role>, Role, |_| Progress::None);
 child!(PartialObjectMeta<ConfigMap>, ConfigMap, |_| Progress::None);
 child!(PartialObjectMeta<PodDisruptionBudget>, PodDisruptionBudget, |_| Progress::None);
 child!(PartialObjectMeta<Service>, Service, |_| Progress::None);
-child!(Deployment, Deployment, |deployment| Progress::Workload(WorkloadState::of(deployment)));
-child!(HttpRoute, HttpRoute, |route| Progress::Route(RouteState::of(route)), super::gateway::listed);
+child!(Deployment, Deployment, |deployment| Progress::Workload(WorkloadState::of(&deployment)));
+child!(AnkkaDatabaseGuard, Database, |database| database_progress(database).1);
+child!(HttpRoute, HttpRoute, |route| Progress::Route(RouteState::of(&route)), super::gateway::listed);
 
 impl Projection for Pod {
     fn resource() -> &'static str {

@@ -1,7 +1,7 @@
 //! An API server in memory: enough of one for the operator, with faults on demand.
 //!
 //! Objects are kept by path. UID, resourceVersion, generation, `managedFields`, preconditions, the status subresource,
-//! label selectors, watches and the garbage collector behave as the real ones do; a Deployment is ready at once.
+//! label selectors, watches and the garbage collector behave as the real ones do; other controllers answer at once.
 
 use std::{
     collections::BTreeMap,
@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use tower::{BoxError, service_fn};
 
 use crate::{
+    controllers,
     fault::{Fault, Write},
     fields,
     reply::{Answer, answer, form, status},
@@ -38,6 +39,7 @@ struct State {
     fault: Option<(usize, Fault)>,
     gateway_api: bool,
     dead: bool,
+    database_down: bool,
     watches: Vec<Watch>,
     history: Vec<(u64, String, Option<Value>, Option<Value>)>,
 }
@@ -51,6 +53,7 @@ impl Api {
             version: state.version,
             uids: state.uids,
             gateway_api: state.gateway_api,
+            database_down: state.database_down,
             ..State::default()
         };
         Self(Arc::new(Mutex::new(copy)))
@@ -73,6 +76,17 @@ impl Api {
     /// Whether the operator has died.
     pub(crate) fn is_dead(&self) -> bool {
         self.lock().dead
+    }
+
+    /// Whether the database server is down: a database that is asked for is not made meanwhile.
+    pub(crate) fn database_down(&self, down: bool) {
+        let mut state = self.lock();
+        state.database_down = down;
+        for (path, object) in state.objects.clone() {
+            if controllers::answer(&path, &object, down).is_some() {
+                state.store(&path, object);
+            }
+        }
     }
 
     /// The writes since the last call.
@@ -377,16 +391,10 @@ impl State {
         object["metadata"]["resourceVersion"] = self.version.to_string().into();
         let old = self.objects.insert(path.to_owned(), object.clone());
         self.tell(path, old, Some(object.clone()));
-        if path.contains("/deployments/") && object["status"]["observedGeneration"] != object["metadata"]["generation"]
-        {
-            let mut ready = object.clone();
-            let replicas = &object["spec"]["replicas"];
-            ready["status"] = json!({
-                "observedGeneration": object["metadata"]["generation"],
-                "replicas": replicas, "updatedReplicas": replicas, "readyReplicas": replicas,
-                "conditions": [{"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"}],
-            });
-            self.store(path, ready);
+        if let Some(status) = controllers::answer(path, &object, self.database_down) {
+            let mut answered = object.clone();
+            answered["status"] = status;
+            self.store(path, answered);
         }
         object
     }

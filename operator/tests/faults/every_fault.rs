@@ -20,7 +20,7 @@ const FAULTS: [Fault; 9] = [
 
 /// Runs `change` undisturbed, and then with every fault at every write, and compares the ends. Returns the number of writes
 /// of the undisturbed run.
-async fn every_fault(start: &Api, change: impl Fn(&Api)) -> usize {
+pub(crate) async fn every_fault(start: &Api, change: impl Fn(&Api)) -> usize {
     let undisturbed = start.copy();
     change(&undisturbed);
     let operator = Operator::start(&undisturbed).await;
@@ -86,7 +86,7 @@ async fn administrators_of_a_project() {
 #[tokio::test(start_paused = true)]
 async fn a_first_apply() {
     let writes = every_fault(&shop().await, |api| api.put(SERVICE, service("cart"))).await;
-    assert_eq!(writes, 6 + 2, "six children, and twice the status");
+    assert_eq!(writes, 7 + 3, "a database and six children; and that it waits, that it starts, that it is ready");
 }
 
 #[tokio::test(start_paused = true)]

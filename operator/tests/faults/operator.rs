@@ -33,7 +33,12 @@ pub(crate) struct Operator {
 
 /// Services are published, everything else is as by default.
 fn variable(name: &str) -> Option<String> {
-    (name == "ANKKA_BASE_DOMAIN").then(|| "apps.example.com".to_owned())
+    let value = match name {
+        "ANKKA_BASE_DOMAIN" => "apps.example.com",
+        "ANKKA_DATABASE_SERVER" => "provisioned",
+        _ => return None,
+    };
+    Some(value.to_owned())
 }
 
 impl Operator {
@@ -86,6 +91,8 @@ pub(crate) const ADMINISTRATORS: &str =
 pub(crate) const SERVICE: &str = "/apis/ankka.dev/v1alpha1/namespaces/ankka-shop/ankkaservices/cart";
 pub(crate) const DEPLOYMENT: &str = "/apis/apps/v1/namespaces/ankka-shop/deployments/cart";
 
+pub(crate) const DATABASE: &str = "/apis/ankka.dev/v1alpha1/namespaces/ankka-shop/ankkadatabases/cart";
+
 /// The path of one of the service's objects, e.g. of `/api/v1` and `services/cart`.
 pub(crate) fn in_shop(group: &str, object: &str) -> String {
     format!("{group}/namespaces/ankka-shop/{object}")
@@ -103,7 +110,6 @@ pub(crate) fn service(name: &str) -> Value {
         "spec": {"service": {
             "image": "registry.example.com/acme/cart:1",
             "labels": {"team": "checkout"},
-            "env": [{"name": "ANKKA_DB_HOST", "value": "db"}],
         }},
     })
 }

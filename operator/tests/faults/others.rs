@@ -24,7 +24,7 @@ fn detail(api: &Api) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_new_service_takes_one_write_a_child_and_two_of_status() {
+async fn a_new_service_takes_one_write_a_child_and_three_of_status() {
     let api = shop().await;
     let operator = Operator::start(&api).await;
     api.put(SERVICE, service("cart"));
@@ -32,7 +32,7 @@ async fn a_new_service_takes_one_write_a_child_and_two_of_status() {
     let writes = api.writes();
     assert!(writes.iter().all(|write| write.done), "{writes:#?}");
     let (statuses, children): (Vec<_>, Vec<_>) = writes.iter().partition(|write| write.path.ends_with("/status"));
-    assert_eq!(statuses.len(), 2, "{statuses:#?}");
+    assert_eq!(statuses.len(), 3, "{statuses:#?}");
     assert!(children.iter().all(|write| write.verb == "create"), "{children:#?}");
     assert_eq!(children.last().map(|write| write.path.as_str()), Some(DEPLOYMENT), "what it needs comes before");
 }

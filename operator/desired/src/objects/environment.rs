@@ -9,6 +9,10 @@ use crate::ChildKind;
 /// Prefixes of the variables that go to the sidecar: it calls the model and owns the journal.
 const SIDECAR_PREFIXES: [&str; 3] = ["ANTHROPIC_", "ANKKA_MODEL_", "ANKKA_DB_"];
 
+/// The variables with the login of a database that the platform makes: each is a key of its Secret. They are named one by
+/// one, so that a node says which one is missing, and nothing else in the Secret becomes a variable.
+const DATABASE: [&str; 5] = ["ANKKA_DB_HOST", "ANKKA_DB_PORT", "ANKKA_DB_NAME", "ANKKA_DB_USER", "ANKKA_DB_PASSWORD"];
+
 const PROCESS_PORT: &str = "9010";
 const SIDECAR_PORT: &str = "9011";
 const LOOPBACK: &str = "127.0.0.1";
@@ -74,6 +78,9 @@ fn of_node(blueprint: &Blueprint<'_>) -> Vec<EnvVar> {
             },
         ),
     ]);
+    if let Some(database) = &blueprint.database {
+        env.extend(DATABASE.map(|key| of_secret(key, &database.secret, key)));
+    }
     env
 }
 
@@ -89,14 +96,13 @@ fn declared(blueprint: &Blueprint<'_>, wanted: impl Fn(&str) -> bool) -> Vec<Env
 fn variable(declared: &validated::EnvVar) -> EnvVar {
     match &declared.source {
         validated::EnvSource::Value(value) => literal(&declared.name, value),
-        validated::EnvSource::Secret { name, key } => sourced(
-            &declared.name,
-            EnvVarSource {
-                secret_key_ref: Some(SecretKeySelector { name: name.clone(), key: key.clone(), optional: None }),
-                ..Default::default()
-            },
-        ),
+        validated::EnvSource::Secret { name, key } => of_secret(&declared.name, name, key),
     }
+}
+
+fn of_secret(variable: &str, secret: &str, key: &str) -> EnvVar {
+    let key = SecretKeySelector { name: secret.to_owned(), key: key.to_owned(), optional: None };
+    sourced(variable, EnvVarSource { secret_key_ref: Some(key), ..Default::default() })
 }
 
 /// A value that arrives byte for byte: Kubernetes reads `$(NAME)` as a reference and `$$` as one dollar, so every dollar is

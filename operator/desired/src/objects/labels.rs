@@ -10,7 +10,8 @@ use crate::ChildKind;
 
 /// Annotations that a descriptor cannot set: the platform's own, and those that the Deployment controller writes back as it
 /// likes, as often as we would write them.
-const RESERVED: [&str; 5] = [
+const RESERVED: [&str; 6] = [
+    labels::DATABASE_CREDENTIAL,
     labels::GENERATION,
     labels::RENDERED,
     labels::RESTARTS,
@@ -35,11 +36,15 @@ pub(super) fn of_instance(blueprint: &Blueprint<'_>) -> BTreeMap<String, String>
     wanted
 }
 
-/// The annotations of an instance: the descriptor's, and the count of restarts once there was one.
+/// The annotations of an instance: the descriptor's, the count of restarts once there was one, and the generation of the
+/// database login once there was a second.
 pub(super) fn annotations_of_instance(blueprint: &Blueprint<'_>) -> Option<BTreeMap<String, String>> {
     let mut wanted = declared_annotations(blueprint);
     if blueprint.restarts > 0 {
         wanted.insert(labels::RESTARTS.to_owned(), blueprint.restarts.to_string());
+    }
+    if let Some(database) = blueprint.database.as_ref().filter(|database| database.in_place > 0) {
+        wanted.insert(labels::DATABASE_CREDENTIAL.to_owned(), database.in_place.to_string());
     }
     (!wanted.is_empty()).then_some(wanted)
 }

@@ -1,6 +1,7 @@
 //! The objects that make one service run, one file each.
 
 mod config_map;
+mod database;
 mod deployment;
 mod disruption_budget;
 mod environment;
@@ -11,6 +12,8 @@ mod role;
 mod role_binding;
 mod service;
 mod service_account;
+
+use std::borrow::Cow;
 
 use ankka_crds::ValidatedService;
 use serde::Serialize;
@@ -43,8 +46,21 @@ pub struct Blueprint<'a> {
     pub pull_secrets: Vec<String>,
     /// The route of an exposed service; none when it has no address outside the cluster.
     pub route: Option<Route<'a>>,
+    /// The database that the platform makes; none for a service that has none of ours.
+    pub database: Option<Database<'a>>,
     /// How long a rollout may make no progress before it counts as failed, in seconds.
     pub progress_deadline_seconds: i32,
+}
+
+/// The database that the platform makes for a service.
+#[derive(Clone, Debug)]
+pub struct Database<'a> {
+    /// Generation of the login to ask for.
+    pub asked: i64,
+    /// Name of the Secret with the login.
+    pub secret: Cow<'a, str>,
+    /// Generation of the login in that Secret.
+    pub in_place: i64,
 }
 
 impl Blueprint<'_> {
@@ -61,12 +77,17 @@ impl Blueprint<'_> {
 
 /// Every object the service wants, in the order in which they are made.
 pub fn children(blueprint: &Blueprint<'_>) -> Vec<Child> {
-    let mut children = vec![
+    let database = blueprint.database.as_ref().map(|wanted| {
+        let kind = ChildKind::Database;
+        blueprint.child(kind, &database::build(blueprint, wanted))
+    });
+    let mut children: Vec<_> = database.into_iter().collect();
+    children.extend([
         blueprint.child(ChildKind::ServiceAccount, &service_account::build(blueprint)),
         blueprint.child(ChildKind::Role, &role::build(blueprint)),
         blueprint.child(ChildKind::RoleBinding, &role_binding::build(blueprint)),
         blueprint.child(ChildKind::ConfigMap, &config_map::build(blueprint)),
-    ];
+    ]);
     if let Some(budget) = disruption_budget::build(blueprint) {
         children.push(blueprint.child(ChildKind::PodDisruptionBudget, &budget));
     }

@@ -23,6 +23,7 @@ enum Fault {
 /// Observes and decides.
 fn decide(world: &mut World, api: &Api) -> Vec<ankka_desired::Action> {
     world.children = api.seen();
+    world.database = api.database();
     world.workload = api.get(ChildKind::Deployment).map(|deployment| WorkloadState {
         desired: i32::try_from(deployment["spec"]["replicas"].as_i64().unwrap_or_default()).unwrap_or_default(),
         ..Default::default()
@@ -36,6 +37,9 @@ fn run(world: &mut World, api: &mut Api, mut fault: Option<Fault>) -> usize {
     for _ in 0..20 {
         let actions = decide(world, api);
         if actions.is_empty() {
+            if api.fulfil() {
+                continue;
+            }
             return count;
         }
         for action in actions {
@@ -152,6 +156,19 @@ fn a_delete_and_an_apply_under_a_new_uid() {
         assert_eq!(api.state(), before);
         api.collect_garbage(uid);
     });
+}
+
+#[test]
+fn a_new_login_a_database_of_its_own_and_ours_again() {
+    all_faults(three(), |world, _| {
+        world.service.spec.database = Some(ankka_crds::resources::DatabaseCommands { credential_generation: 1 });
+    });
+    let supplied = json!([{ "name": "ANKKA_DB_HOST", "value": "db" }]);
+    let supplied: Vec<ankka_crds::resources::EnvEntry> = serde_json::from_value(supplied).expect("a variable");
+    all_faults(three(), |world, _| world.service.spec.service.env = Some(supplied.clone()));
+    let mut own = three();
+    own.service.spec.service.env = Some(supplied);
+    all_faults(own, |world, _| world.service.spec.service.env = None);
 }
 
 #[test]
@@ -279,7 +296,7 @@ fn a_first_apply_writes_each_child_once() {
     let mut world = World::cart(json!({}));
     let mut api = Api::default();
     run(&mut world, &mut api, None);
-    assert_eq!(api.writes, 6);
+    assert_eq!(api.writes, 7);
     let kinds: BTreeMap<_, _> = api.state();
-    assert_eq!(kinds.len(), 6);
+    assert_eq!(kinds.len(), 7);
 }

@@ -17,7 +17,9 @@ fn live(world: &World, kind: ChildKind) -> Value {
     metadata["labels"]["old"] = json!("ours");
     metadata["labels"]["theirs"] = json!("1");
     let theirs = json!({ "apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "theirs" });
-    metadata["ownerReferences"].as_array_mut().expect("owners").insert(0, theirs);
+    if let Some(owners) = metadata["ownerReferences"].as_array_mut() {
+        owners.insert(0, theirs);
+    }
     live["status"] = json!({ "x": 1 });
     live
 }

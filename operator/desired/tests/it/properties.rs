@@ -75,7 +75,8 @@ proptest! {
             for (key, value) in &identity {
                 prop_assert_eq!(&child.body["metadata"]["labels"][key], value);
             }
-            prop_assert_eq!(child.body["metadata"]["ownerReferences"][0]["controller"].clone(), true);
+            let owner = &child.body["metadata"]["ownerReferences"][0];
+            prop_assert_eq!(owner["controller"] == true, child.kind.is_owned());
         }
         let deployment = world.body(ChildKind::Deployment);
         let selector = &deployment["spec"]["selector"]["matchLabels"];

@@ -45,13 +45,12 @@ fn every_object_carries_its_owner_and_who_it_belongs_to() {
             for (key, value) in identity(&name) {
                 assert_eq!(metadata["labels"][&key], value, "{key} of {:?}", child.kind);
             }
-            assert_eq!(
-                metadata["ownerReferences"],
-                json!([{
-                    "apiVersion": "ankka.dev/v1alpha1", "kind": "AnkkaService", "name": name, "uid": UID,
-                    "controller": true, "blockOwnerDeletion": true,
-                }])
-            );
+            let owner = json!([{
+                "apiVersion": "ankka.dev/v1alpha1", "kind": "AnkkaService", "name": name, "uid": UID,
+                "controller": true, "blockOwnerDeletion": true,
+            }]);
+            // The data outlives the service.
+            assert_eq!(metadata.get("ownerReferences"), (child.kind != ChildKind::Database).then_some(&owner));
             assert_eq!(metadata["namespace"], NAMESPACE);
             assert_eq!(metadata["name"], child.name.as_str());
             assert_eq!(metadata["annotations"]["ankka.dev/rendered"], child.rendered.as_str());
@@ -133,7 +132,12 @@ fn a_new_generation_alone_writes_nothing() {
 
 #[test]
 fn annotations_that_others_keep_writing_cannot_be_declared() {
-    let kept = ["deployment.kubernetes.io/revision", "deprecated.deployment.rollback.to", "ankka.dev/restarts"];
+    let kept = [
+        "deployment.kubernetes.io/revision",
+        "deprecated.deployment.rollback.to",
+        "ankka.dev/restarts",
+        "ankka.dev/database-credential-generation",
+    ];
     let mut declared: serde_json::Map<_, _> = kept.map(|key| (key.to_owned(), json!("1"))).into_iter().collect();
     declared.insert("example.com/owner".to_owned(), json!("checkout"));
     let world = World::cart(json!({ "annotations": declared }));
@@ -170,6 +174,11 @@ fn variables_come_in_their_order_and_the_platforms_after_them() {
             "ANKKA_CLUSTER_SERVICE",
             "ANKKA_CLUSTER_POD_SELECTOR",
             "ANKKA_CLUSTER_CONTACT_POINTS",
+            "ANKKA_DB_HOST",
+            "ANKKA_DB_PORT",
+            "ANKKA_DB_NAME",
+            "ANKKA_DB_USER",
+            "ANKKA_DB_PASSWORD",
         ]
     );
 }

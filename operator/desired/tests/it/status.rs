@@ -193,17 +193,23 @@ fn conditions_say_the_same_as_the_word() {
             conditions.iter().map(|condition| format!("{}={}:{}", condition.type_, condition.status, condition.reason));
         told.collect::<Vec<_>>().join(" ")
     };
-    assert_eq!(conditions(&three(workload(3, 3, 3))), "Ready=True:Ready");
+    assert_eq!(conditions(&three(workload(3, 3, 3))), "Ready=True:Ready DatabaseReady=True:Provisioned");
     assert_eq!(
         conditions(&three(workload(4, 3, 3))),
-        "Ready=Unknown:UpdateInProgress Reconciling=True:UpdateInProgress"
+        "Ready=Unknown:UpdateInProgress Reconciling=True:UpdateInProgress DatabaseReady=True:Provisioned"
     );
-    assert_eq!(conditions(&three(workload(3, 3, 1))), "Ready=False:InstancesDown Reconciling=True:InstancesDown");
+    assert_eq!(
+        conditions(&three(workload(3, 3, 1))),
+        "Ready=False:InstancesDown Reconciling=True:InstancesDown DatabaseReady=True:Provisioned"
+    );
     let overdue = WorkloadState { deadline_exceeded: Some(String::new()), ..workload(4, 1, 3) };
-    assert_eq!(conditions(&three(overdue)), "Ready=False:DeadlineExceeded Stalled=True:DeadlineExceeded");
+    assert_eq!(
+        conditions(&three(overdue)),
+        "Ready=False:DeadlineExceeded Stalled=True:DeadlineExceeded DatabaseReady=True:Provisioned"
+    );
     let mut old = three(workload(3, 3, 3));
     old.service.spec.service.runtime = Some("9.0.0".to_owned());
-    assert_eq!(conditions(&old), "Ready=False:Incompatible Stalled=True:Incompatible");
+    assert_eq!(conditions(&old), "Ready=False:Incompatible Stalled=True:Incompatible DatabaseReady=True:Provisioned");
 }
 
 #[test]
@@ -229,13 +235,6 @@ fn the_digest_is_the_newest_ready_pods_and_is_kept_meanwhile() {
     world.workload = Some(workload(4, 1, 3));
     world.pods.clear();
     assert_eq!(world.decide().status.image_digest.as_deref(), Some("sha256:b"));
-}
-
-#[test]
-fn a_database_of_its_own_is_supplied_and_no_other_is_mentioned() {
-    let phase = |more| World::cart(more).decide().status.database.map(|database| database.phase);
-    assert_eq!(phase(json!({ "env": [{ "name": "ANKKA_DB_HOST", "value": "db" }] })).as_deref(), Some("supplied"));
-    assert_eq!(phase(json!({})), None);
 }
 
 #[test]

@@ -8,8 +8,8 @@ use ankka_crds::compat::Platform;
 use ankka_crds::exposure::Domain;
 use ankka_crds::{AnkkaService, AnkkaServiceSpec, Installation, labels};
 use ankka_desired::{
-    Action, Child, ChildKind, Claim, Decision, Facts, Gateway, PodState, ProjectFacts, RouteFacts, RouteState, Seen,
-    Settings, WorkloadState, decide,
+    Action, Child, ChildKind, Claim, DatabaseServer, DatabaseState, Decision, Facts, Gateway, PodState, ProjectFacts,
+    RouteFacts, RouteState, Seen, Settings, WorkloadState, decide,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Value, json};
@@ -24,6 +24,7 @@ pub(crate) struct World {
     pub(crate) settings: Settings,
     pub(crate) children: BTreeMap<ChildKind, Seen>,
     pub(crate) workload: Option<WorkloadState>,
+    pub(crate) database: Option<DatabaseState>,
     pub(crate) pods: Vec<PodState>,
     pub(crate) routes_served: bool,
     pub(crate) route: Option<RouteState>,
@@ -36,6 +37,7 @@ pub(crate) fn settings() -> Settings {
         own_namespace: "ankka-system".to_owned(),
         platform: Platform { version: "0.2.0".to_owned(), major: 0, minor: 2, protocol: (1, 0) },
         installation: Installation::default(),
+        database: DatabaseServer::Provisioned,
         sidecar_image: Some("registry.example.com/ankka/sidecar:0.2.0".to_owned()),
         image_pull_secrets: vec!["installation-pull".to_owned()],
         domain: Some(Domain { base: "apps.example.com".to_owned(), port: 443 }),
@@ -45,7 +47,7 @@ pub(crate) fn settings() -> Settings {
 }
 
 impl World {
-    /// A new service in a project, of which nothing is there yet. `input` is a descriptor, with `paused`, `exposed` and
+    /// A new service in a project, of which nothing is there yet but its database. `input` is a descriptor, with `paused`, `exposed` and
     /// `restarts` beside its fields.
     pub(crate) fn new(input: &Value) -> Self {
         let service = serde_json::from_value(input["service"].clone()).expect("a service object");
@@ -67,6 +69,7 @@ impl World {
             settings: settings(),
             children: BTreeMap::new(),
             workload: None,
+            database: Some(provisioned()),
             pods: Vec::new(),
             routes_served: true,
             route: None,
@@ -84,7 +87,7 @@ impl World {
 
     /// All children are as they should be, and so many instances of as many are ready.
     pub(crate) fn settled(mut self, ready: i32) -> Self {
-        self.children = self.wanted().iter().map(|child| (child.kind, seen(child, UID))).collect();
+        self.children = self.decided();
         let desired = self.replicas();
         self.workload = Some(WorkloadState {
             generation: 1,
@@ -106,6 +109,7 @@ impl World {
             settings: &self.settings,
             children: &self.children,
             workload: self.workload.as_ref(),
+            database: self.database.as_ref(),
             pods: &self.pods,
             route: RouteFacts { served: self.routes_served, state: self.route.as_ref(), rivals: &self.rivals },
         }
@@ -126,6 +130,11 @@ impl World {
         actions.into_iter().map(child).collect()
     }
 
+    /// All children as they should be now.
+    pub(crate) fn decided(&self) -> BTreeMap<ChildKind, Seen> {
+        self.wanted().iter().map(|child| (child.kind, seen(child, UID))).collect()
+    }
+
     pub(crate) fn child(&self, kind: ChildKind) -> Option<Child> {
         self.wanted().into_iter().find(|child| child.kind == kind)
     }
@@ -142,6 +151,16 @@ impl World {
     fn replicas(&self) -> i32 {
         let replicas = &self.body(ChildKind::Deployment)["spec"]["replicas"];
         i32::try_from(replicas.as_i64().expect("replicas")).expect("a small number")
+    }
+}
+
+/// A database whose login is in its Secret.
+pub(crate) fn provisioned() -> DatabaseState {
+    DatabaseState {
+        created: "2026-11-30T10:00:00Z".to_owned(),
+        phase: Some("provisioned".to_owned()),
+        secret: Some("cart-db".to_owned()),
+        ..Default::default()
     }
 }
 

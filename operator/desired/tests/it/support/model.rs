@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ankka_crds::labels;
-use ankka_desired::{Action, ChildKind, Seen, merged, scaled};
+use ankka_desired::{Action, ChildKind, DatabaseState, Seen, merged, scaled};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Map, Value, json};
 
@@ -14,6 +14,8 @@ type Path = Vec<String>;
 pub(crate) struct Api {
     objects: BTreeMap<ChildKind, Object>,
     counter: u64,
+    /// What the database controller has answered: how many logins it has issued.
+    logins: Option<i64>,
     /// Writes that changed something.
     pub(crate) writes: u64,
 }
@@ -139,6 +141,31 @@ impl Api {
             Some((*kind, Seen::of(&meta)))
         };
         self.objects.keys().filter_map(seen).collect()
+    }
+
+    /// How far the database is.
+    pub(crate) fn database(&self) -> Option<DatabaseState> {
+        let asked = self.get(ChildKind::Database)?["spec"]["credentialGeneration"].as_i64().unwrap_or_default();
+        let waiting = DatabaseState { asked, created: "2026-11-30T10:00:00Z".to_owned(), ..Default::default() };
+        Some(match self.logins {
+            None => waiting,
+            Some(in_place) => DatabaseState {
+                phase: Some("provisioned".to_owned()),
+                secret: Some("cart-db".to_owned()),
+                in_place,
+                ..waiting
+            },
+        })
+    }
+
+    /// The database controller does what is asked of it. False when there is nothing to do.
+    pub(crate) fn fulfil(&mut self) -> bool {
+        let wanted = self.database().map(|database| database.asked);
+        let behind = wanted.is_some() && self.logins < wanted;
+        if behind {
+            self.logins = wanted;
+        }
+        behind
     }
 
     /// The garbage collector removes what a service that is gone has left.
