@@ -144,7 +144,7 @@ impl Local {
             step("bridge and routes", None, network::up(layout)).await?;
             let both = async { tokio::try_join!(self.control_plane(), self.containerd()) };
             step("control plane and container runtime", None, both).await?;
-            let all = Box::pin(async { tokio::try_join!(self.node(), self.postgres(), self.gateway()) });
+            let all = Box::pin(async { tokio::try_join!(self.node(), self.postgres(), self.start_gateway()) });
             step("node, database server and gateway", None, all).await.map(drop)
         } else {
             step("control plane", None, self.control_plane()).await?;
@@ -198,11 +198,24 @@ impl Local {
         Ok(())
     }
 
-    async fn gateway(&self) -> Result<()> {
+    /// Starts the gateway, or leaves it running, with the resources it needs.
+    ///
+    /// # Errors
+    /// When a resource is refused or a program is not ready in time.
+    pub async fn start_gateway(&self) -> Result<()> {
         let client = probe::client(&self.layout, &self.layout.api_url())?;
         gateway::prepare(&self.layout, &client).await?;
         Component::Contour.start(&self.layout).await?;
         Component::Envoy.start(&self.layout).await
+    }
+
+    /// Stops the gateway, for tests of what happens without it.
+    ///
+    /// # Errors
+    /// When a program does not end.
+    pub async fn stop_gateway(&self) -> Result<()> {
+        Component::Envoy.stop(&self.layout, PATIENCE).await?;
+        Component::Contour.stop(&self.layout, PATIENCE).await
     }
 
     /// The gateway of the platform's services.

@@ -5,6 +5,7 @@ pub mod bad_input;
 pub mod documents;
 pub mod drift;
 pub mod environment;
+pub mod exposure;
 pub mod failures;
 pub mod install;
 pub mod permissions;
@@ -27,6 +28,7 @@ pub fn all() -> Vec<Case> {
         failures::cases(),
         bad_input::cases(),
         rollout::cases(2),
+        exposure::cases(),
         permissions::cases(),
         install::cases(),
     ]
