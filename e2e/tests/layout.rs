@@ -11,6 +11,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("ankka-desired", &["ankka-crds"]),
     ("ankka-runtime", &[]),
     ("ankka-operator", &["ankka-crds", "ankka-desired", "ankka-runtime"]),
+    ("ankka-database", &["ankka-crds", "ankka-runtime"]),
     ("ankka-webhook", &["ankka-crds"]),
     ("ankka-cli", &["ankka-crds", "ankka-desired"]),
 ];

@@ -69,6 +69,10 @@ pub struct AnkkaDatabaseStatus {
     /// had to be issued anew.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub credential_generation: i64,
+    /// Which key the password in the Secret was derived from, as a fingerprint. Another one is that of another server, whose
+    /// login is issued anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub password_key: Option<String>,
     /// Logins of before and when each ends. An end is never moved.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]

@@ -35,6 +35,13 @@ impl Error {
         Some(status.code)
     }
 
+    /// The fields that the API server finds invalid.
+    pub fn fields(&self) -> Vec<&str> {
+        let Self::Api { cause, .. } = self else { return Vec::new() };
+        let kube::Error::Api(status) = &**cause else { return Vec::new() };
+        status.details.iter().flat_map(|details| &details.causes).map(|cause| cause.field.as_str()).collect()
+    }
+
     /// A word for metrics, of a fixed set.
     pub fn label(&self) -> &'static str {
         match self {

@@ -150,6 +150,11 @@ impl<K: Clone + Eq + Hash> Queue<K> {
         self.lock().waiting.first_key_value().is_some_and(|(due, _)| due.0 <= Instant::now())
     }
 
+    /// How long until a key is due; none when none waits.
+    pub fn until_next(&self) -> Option<Duration> {
+        self.lock().waiting.first_key_value().map(|(due, _)| due.0.saturating_duration_since(Instant::now()))
+    }
+
     /// How many keys are due and wait for a worker.
     pub fn depth(&self) -> usize {
         self.lock().waiting.range(..=(Instant::now(), u64::MAX)).count()

@@ -20,7 +20,12 @@ pub(crate) fn answer(code: u16, object: &Value) -> Answer {
 }
 
 pub(crate) fn status(code: u16, reason: &str) -> Answer {
-    answer(code, &json!({"kind": "Status", "status": "Failure", "code": code, "reason": reason, "message": reason}))
+    let mut status = json!({"kind": "Status", "status": "Failure", "code": code, "reason": reason, "message": reason});
+    if code == 422 {
+        // An invalid field is what such a refusal is about.
+        status["details"] = json!({"causes": [{"field": reason, "reason": "FieldValueInvalid"}]});
+    }
+    answer(code, &status)
 }
 
 pub(crate) fn form(query: &str) -> BTreeMap<String, String> {

@@ -2,7 +2,7 @@
 
 /// What goes wrong with one write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub enum Fault {
     /// The operator dies before the write arrives.
     CrashBefore,
     /// The write is carried out and answered; then the operator dies.
@@ -21,9 +21,11 @@ pub(crate) enum Fault {
 
 /// A write as it arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Write {
-    pub(crate) verb: &'static str,
-    pub(crate) path: String,
+pub struct Write {
+    /// `create`, `update` or `delete`.
+    pub verb: &'static str,
+    /// Of the object, or of its status.
+    pub path: String,
     /// Whether the API server carried it out.
-    pub(crate) done: bool,
+    pub done: bool,
 }

@@ -1,4 +1,4 @@
-//! An API server in memory: enough of one for the operator, with faults on demand.
+//! An API server in memory: enough of one for our controllers, with faults on demand.
 //!
 //! Objects are kept by path. UID, resourceVersion, generation, `managedFields`, preconditions, the status subresource,
 //! label selectors, watches and the garbage collector behave as the real ones do; other controllers answer at once.
@@ -27,8 +27,9 @@ type Refusal = (u16, &'static str);
 
 const GATEWAY_API: &str = "/apis/gateway.networking.k8s.io/v1";
 
+/// The API server.
 #[derive(Clone, Default)]
-pub(crate) struct Api(Arc<Mutex<State>>);
+pub struct Api(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
@@ -40,13 +41,21 @@ struct State {
     gateway_api: bool,
     dead: bool,
     database_down: bool,
+    alone: bool,
     watches: Vec<Watch>,
     history: Vec<(u64, String, Option<Value>, Option<Value>)>,
 }
 
 impl Api {
+    /// One of a cluster in which only the controller that is tested runs.
+    #[must_use]
+    pub fn without_others() -> Self {
+        Self(Arc::new(Mutex::new(State { alone: true, ..State::default() })))
+    }
+
     /// A copy of all objects, without faults, watches and memory of writes.
-    pub(crate) fn copy(&self) -> Self {
+    #[must_use]
+    pub fn copy(&self) -> Self {
         let state = self.lock();
         let copy = State {
             objects: state.objects.clone(),
@@ -54,32 +63,38 @@ impl Api {
             uids: state.uids,
             gateway_api: state.gateway_api,
             database_down: state.database_down,
+            alone: state.alone,
             ..State::default()
         };
         Self(Arc::new(Mutex::new(copy)))
     }
 
     /// A client of an operator that has just been started.
-    pub(crate) fn client(&self) -> Client {
+    pub fn client(&self) -> Client {
         self.lock().dead = false;
         let api = self.clone();
         Client::new(service_fn(move |request| serve(api.clone(), request)), "default")
     }
 
     /// From now on, the write of this number (from 0) goes wrong.
-    pub(crate) fn fail(&self, number: usize, fault: Fault) {
+    pub fn fail(&self, number: usize, fault: Fault) {
         let mut state = self.lock();
         state.writes.clear();
         state.fault = Some((number, fault));
     }
 
+    /// The operator dies of something else than a write.
+    pub fn kill(&self) {
+        self.lock().dead = true;
+    }
+
     /// Whether the operator has died.
-    pub(crate) fn is_dead(&self) -> bool {
+    pub fn is_dead(&self) -> bool {
         self.lock().dead
     }
 
     /// Whether the database server is down: a database that is asked for is not made meanwhile.
-    pub(crate) fn database_down(&self, down: bool) {
+    pub fn database_down(&self, down: bool) {
         let mut state = self.lock();
         state.database_down = down;
         for (path, object) in state.objects.clone() {
@@ -90,17 +105,20 @@ impl Api {
     }
 
     /// The writes since the last call.
-    pub(crate) fn writes(&self) -> Vec<Write> {
+    pub fn writes(&self) -> Vec<Write> {
         std::mem::take(&mut self.lock().writes)
     }
 
     /// Somebody else makes an object.
-    pub(crate) fn put(&self, path: &str, object: Value) {
+    ///
+    /// # Panics
+    /// When there is one already.
+    pub fn put(&self, path: &str, object: Value) {
         self.lock().create(path, object, "kubectl").expect("the test's own object");
     }
 
     /// Somebody else changes an object.
-    pub(crate) fn edit(&self, path: &str, change: impl FnOnce(&mut Value)) {
+    pub fn edit(&self, path: &str, change: impl FnOnce(&mut Value)) {
         let mut state = self.lock();
         let mut object = state.objects[path].clone();
         change(&mut object);
@@ -108,12 +126,12 @@ impl Api {
     }
 
     /// Somebody else reports on an object.
-    pub(crate) fn judge(&self, path: &str, status: &Value) {
+    pub fn judge(&self, path: &str, status: &Value) {
         self.lock().replace_status(path, &json!({"metadata": {}, "status": status})).expect("the test's own word");
     }
 
     /// Somebody else deletes an object; the garbage collector takes what it owns.
-    pub(crate) fn delete(&self, path: &str) {
+    pub fn delete(&self, path: &str) {
         let mut state = self.lock();
         let uid = state.objects[path]["metadata"]["uid"].clone();
         state.remove(path);
@@ -133,7 +151,7 @@ impl Api {
     }
 
     /// The watches fall too far behind: objects go without a word, and then every watch is told to list anew.
-    pub(crate) fn lose(&self, gone: &[&str]) {
+    pub fn lose(&self, gone: &[&str]) {
         let mut state = self.lock();
         for path in gone {
             state.objects.remove(*path).expect("it is there");
@@ -148,7 +166,7 @@ impl Api {
     }
 
     /// The cluster gets the Gateway API, or loses it with all routes and every watch of them.
-    pub(crate) fn has_gateway_api(&self, present: bool) {
+    pub fn has_gateway_api(&self, present: bool) {
         let mut state = self.lock();
         state.gateway_api = present;
         if !present {
@@ -173,12 +191,13 @@ impl Api {
         }
     }
 
-    pub(crate) fn get(&self, path: &str) -> Option<Value> {
+    /// An object, as it is stored.
+    pub fn get(&self, path: &str) -> Option<Value> {
         self.lock().objects.get(path).cloned()
     }
 
     /// Every object, without what differs from run to run: UIDs, versions, times, and who wrote which field when.
-    pub(crate) fn end_state(&self) -> BTreeMap<String, Value> {
+    pub fn end_state(&self) -> BTreeMap<String, Value> {
         let mut objects = self.lock().objects.clone();
         for object in objects.values_mut() {
             let metadata = object["metadata"].as_object_mut().expect("metadata");
@@ -193,7 +212,7 @@ impl Api {
     }
 
     /// The resourceVersion of every object.
-    pub(crate) fn versions(&self) -> BTreeMap<String, Value> {
+    pub fn versions(&self) -> BTreeMap<String, Value> {
         let state = self.lock();
         let version = |object: &Value| object["metadata"]["resourceVersion"].clone();
         state.objects.iter().map(|(path, object)| (path.clone(), version(object))).collect()
@@ -350,6 +369,9 @@ impl State {
 
     fn replace(&mut self, path: &str, mut object: Value, manager: &str) -> Result<Value, Refusal> {
         let live = self.objects.get(path).ok_or((404, "NotFound"))?.clone();
+        if path.contains("/secrets/") && object["type"] != live["type"] {
+            return Err((422, "type"));
+        }
         self.check(path, &object)?;
         for field in ["uid", "generation", "creationTimestamp", "resourceVersion", "managedFields"] {
             object["metadata"][field] = live["metadata"][field].clone();
@@ -391,7 +413,9 @@ impl State {
         object["metadata"]["resourceVersion"] = self.version.to_string().into();
         let old = self.objects.insert(path.to_owned(), object.clone());
         self.tell(path, old, Some(object.clone()));
-        if let Some(status) = controllers::answer(path, &object, self.database_down) {
+        if !self.alone
+            && let Some(status) = controllers::answer(path, &object, self.database_down)
+        {
             let mut answered = object.clone();
             answered["status"] = status;
             self.store(path, answered);

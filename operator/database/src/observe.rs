@@ -1,0 +1,148 @@
+//! Observing: watch streams that feed the cache and ask for passes.
+
+use std::{fmt::Debug, future::ready, sync::Arc};
+
+use ankka_crds::{AnkkaDatabase, labels};
+use ankka_runtime::{metrics::Metrics, queue::Queue, synced::Synced, workers::Tasks};
+use futures::{Stream, StreamExt};
+use k8s_openapi::api::core::v1::Namespace;
+use kube::{
+    Api, Client, ResourceExt,
+    core::{DeserializeGuard, PartialObjectMeta},
+    runtime::{
+        WatchStreamExt,
+        watcher::{self, Event, watcher},
+    },
+};
+use tokio::sync::watch;
+
+use crate::cache::{Cache, Key};
+
+/// How many objects one page of a listing holds.
+const PAGE: u32 = 250;
+
+/// What observing feeds.
+#[derive(Clone, Debug)]
+pub struct Observer {
+    /// Where objects are kept.
+    pub cache: Arc<Cache>,
+    /// Where passes are asked for.
+    pub queue: Arc<Queue<Key>>,
+    /// Where broken watches and unreadable objects are counted.
+    pub metrics: Arc<Metrics>,
+}
+
+impl Observer {
+    /// Starts both streams. Neither ever ends by itself.
+    pub fn start(&self, client: &Client, tasks: &mut Tasks) -> Synced {
+        let (synced, receiver) = Synced::channel();
+        let (namespaces_listed, mut namespaces) = watch::channel(false);
+        let ours = format!("{}={}", labels::MANAGED_BY, labels::MANAGED_BY_VALUE);
+        let config = watcher::Config::default().page_size(PAGE);
+        let stream = watcher(Api::<PartialObjectMeta<Namespace>>::all(client.clone()), config.clone().labels(&ours));
+        let observer = self.clone();
+        tasks.spawn(async move {
+            let take = |event| observer.namespace(event);
+            follow("namespaces", stream.default_backoff(), &observer.metrics, take, || {
+                namespaces_listed.send_replace(true);
+            })
+            .await
+        });
+        let stream = watcher(Api::<DeserializeGuard<AnkkaDatabase>>::all(client.clone()), config);
+        let observer = self.clone();
+        tasks.spawn(async move {
+            // A database is judged by its namespace.
+            namespaces.wait_for(|listed| *listed).await?;
+            let take = |event| observer.database(event);
+            follow("ankkadatabases", stream.default_backoff(), &observer.metrics, take, || {
+                synced.send_replace(true);
+            })
+            .await
+        });
+        receiver
+    }
+
+    /// Takes in an event about an AnkkaDatabase. True when it completes a listing.
+    fn database(&self, event: Event<DeserializeGuard<AnkkaDatabase>>) -> bool {
+        match event {
+            Event::Init => self.cache.begin(),
+            Event::InitApply(object) | Event::Apply(object) => match object.0 {
+                Ok(database) => {
+                    let key = Key::of(&database.metadata);
+                    if self.cache.put(database) {
+                        self.queue.add(key);
+                    }
+                }
+                Err(invalid) => {
+                    self.metrics.found_unreadable();
+                    let (namespace, name) = (&invalid.metadata.namespace, &invalid.metadata.name);
+                    tracing::warn!(?namespace, ?name, error = invalid.error, "an AnkkaDatabase cannot be read");
+                }
+            },
+            Event::Delete(object) => {
+                let key =
+                    Key { namespace: object.namespace().unwrap_or_default().into(), name: object.name_any().into() };
+                self.cache.remove(&key);
+                self.queue.add(key);
+            }
+            Event::InitDone => {
+                self.cache.end();
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Takes in an event about a namespace. True when it completes a listing.
+    fn namespace(&self, event: Event<PartialObjectMeta<Namespace>>) -> bool {
+        match event {
+            Event::Init => self.cache.begin_namespaces(),
+            Event::InitApply(namespace) | Event::Apply(namespace) => {
+                if self.cache.put_namespace(&namespace.metadata) {
+                    self.look_again(&namespace.name_any());
+                }
+            }
+            Event::Delete(namespace) => {
+                self.cache.remove_namespace(&namespace.name_any());
+                self.look_again(&namespace.name_any());
+            }
+            Event::InitDone => {
+                self.cache.end_namespaces();
+                return true;
+            }
+        }
+        false
+    }
+
+    fn look_again(&self, namespace: &str) {
+        for key in self.cache.keys_in(namespace) {
+            self.queue.add(key);
+        }
+    }
+}
+
+async fn follow<K: Debug>(
+    resource: &'static str,
+    stream: impl Stream<Item = Result<Event<K>, watcher::Error>> + Send,
+    metrics: &Metrics,
+    take: impl Fn(Event<K>) -> bool,
+    listed: impl Fn(),
+) -> anyhow::Result<()> {
+    let events = stream.filter_map(|event| {
+        ready(match event {
+            Ok(event) => Some(event),
+            Err(error) => {
+                metrics.watch_broke(resource);
+                tracing::warn!(resource, %error, "watch broke, taking it up again");
+                None
+            }
+        })
+    });
+    let mut events = std::pin::pin!(events);
+    while let Some(event) = events.next().await {
+        if take(event) {
+            listed();
+        }
+    }
+    anyhow::bail!("the watch of {resource} ended")
+}

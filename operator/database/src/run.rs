@@ -1,0 +1,69 @@
+//! The process: its tasks, and how it ends.
+
+use std::sync::Arc;
+
+use ankka_runtime::{
+    http::{self, Health},
+    metrics::Metrics,
+    queue::Queue,
+    tenure::{Tenure, guarded},
+    workers::{Replica, Tasks, end_of},
+};
+use anyhow::Context;
+use kube::{Client, Config};
+use tokio_util::sync::CancellationToken;
+
+use crate::{cache::Cache, observe::Observer, pass::Passes, server::Postgres, settings::Settings};
+
+/// Name of the Lease.
+const LEASE: &str = "ankka-database";
+
+/// What is counted.
+pub fn metrics() -> Metrics {
+    Metrics::new("ankka_database", "databases")
+}
+
+/// Runs until `stop` is cancelled, which is a good end, or any essential task ends, which is an error.
+pub async fn run(settings: Settings, mut config: Config, stop: CancellationToken) -> anyhow::Result<()> {
+    // Repetitions are ours to make: each has to ask first whether the lease is still held.
+    config.default_retry = false;
+    let client = Client::try_from(config).context("failed to build a client for the cluster")?;
+    let tenure = Arc::new(Tenure::default());
+    let writer = guarded(client.clone(), tenure.clone());
+
+    let cache = Arc::new(Cache::default());
+    let queue = Arc::new(Queue::new(settings.timing));
+    let metrics = Arc::new(metrics());
+    let mut tasks = Tasks::new();
+
+    let observer = Observer { cache: cache.clone(), queue: queue.clone(), metrics: metrics.clone() };
+    let mut synced = observer.start(&client, &mut tasks);
+    let (waiting, known) = (queue.clone(), cache.clone());
+    let health = Health {
+        metrics: metrics.clone(),
+        waiting: Arc::new(move || waiting.depth()),
+        known: Arc::new(move || known.len()),
+        synced: synced.clone(),
+    };
+    tasks.spawn(http::serve(settings.listen, health));
+    let server = Postgres::new(settings.connection.clone(), tenure.clone(), metrics.clone());
+    let passes = Passes::new(&settings, writer, server, &cache, &metrics);
+
+    tokio::select! {
+        warm = synced.wait() => anyhow::ensure!(warm, "observing the cluster ended"),
+        ended = tasks.join_next() => return Err(end_of(ended)),
+        () = stop.cancelled() => return Ok(()),
+    }
+    tracing::info!(databases = cache.len(), "caches are warm, standing by");
+    let replica = Replica {
+        client: &client,
+        namespace: &settings.own_namespace,
+        lease: LEASE,
+        pod: &settings.pod,
+        // A worker has one connection at a time.
+        concurrency: settings.connections,
+        tenure,
+        metrics: &metrics,
+    };
+    replica.run(&mut tasks, &queue, passes, || cache.keys(), &stop).await
+}
