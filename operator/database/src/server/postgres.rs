@@ -1,7 +1,7 @@
 //! The connections to the server, and what is sent over them.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -48,6 +48,8 @@ struct Session {
     client: Client,
     /// The server's version, e.g. 150018.
     version: u32,
+    /// It has been used before.
+    used: bool,
     task: AbortHandle,
 }
 
@@ -76,8 +78,17 @@ impl Postgres {
     /// When the server does not answer, or not with that.
     pub async fn observe(&self, names: &Names) -> Result<(PasswordKey, Observed), ServerError> {
         let attempted = self.at(&format!("look for database '{}'", names.database));
+        let sql = |version| question(names, version);
         let session = self.session().await?;
-        let rows = self.send(session, &attempted, |version| question(names, version)).await?;
+        let used = session.used;
+        let rows = match self.send(session, &attempted, sql).await {
+            // The server may have been started again since: only a new connection tells.
+            Err(ServerError::Unavailable(_)) if used => {
+                self.idle().clear();
+                self.send(self.session().await?, &attempted, sql).await?
+            }
+            answer => answer?,
+        };
         let unexpected = |what: &str| ServerError::Refused(format!("failed to {attempted}: {what}"));
         let mut columns = rows.into_iter().next().unwrap_or_default().into_iter().flatten();
         let (Some(first), second) = (columns.next(), columns.next()) else {
@@ -188,16 +199,24 @@ impl Postgres {
         }
     }
 
-    fn keep(&self, session: Session) {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(session);
+    fn keep(&self, mut session: Session) {
+        session.used = true;
+        self.idle().push(session);
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Session>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A connection to the platform's own database, which is made when it is not there.
     async fn session(&self) -> Result<Session, ServerError> {
-        while let Some(session) = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop() {
-            if !session.client.is_closed() {
-                return Ok(session);
-            }
+        let found = {
+            let mut idle = self.idle();
+            idle.retain(|session| !session.client.is_closed());
+            idle.pop()
+        };
+        if let Some(session) = found {
+            return Ok(session);
         }
         let attempted = self.at(&format!("connect as '{}'", self.connection.user));
         let own = self.connection.administrator(OWN_DATABASE);
@@ -254,7 +273,7 @@ impl Postgres {
                 let (client, connection) = config.connect(NoTls).await.map_err(Failure::Answered)?;
                 let version = version(connection.parameter("server_version"));
                 let task = tokio::spawn(async { drop(connection.await) }).abort_handle();
-                return Ok(Session { client, version, task });
+                return Ok(Session { client, version, used: false, task });
             }
             let verifier = self
                 .connection
@@ -263,7 +282,7 @@ impl Postgres {
             let (client, connection) = config.connect(verifier).await.map_err(Failure::Answered)?;
             let version = version(connection.parameter("server_version"));
             let task = tokio::spawn(async { drop(connection.await) }).abort_handle();
-            Ok(Session { client, version, task })
+            Ok(Session { client, version, used: false, task })
         };
         match tokio::time::timeout(limit, connecting).await {
             Ok(result) => result,

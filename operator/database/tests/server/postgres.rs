@@ -15,7 +15,7 @@ use nix::{
 };
 use tempfile::TempDir;
 use tokio::sync::OnceCell;
-use tokio_postgres::{Client, NoTls, error::SqlState};
+use tokio_postgres::{Client, NoTls};
 
 /// The superuser. Its name has to be quoted, as names may have to be.
 pub(crate) const SUPERUSER: &str = "the super user";
@@ -61,9 +61,10 @@ impl Server {
         }
         let mut process = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("postgres starts");
         let until = Instant::now() + Duration::from_secs(30);
-        while std::net::TcpStream::connect(("127.0.0.1", self.port)).is_err() {
+        let state = self.data().join("postmaster.pid");
+        while !std::fs::read_to_string(&state).is_ok_and(|text| text.lines().any(|line| line.trim() == "ready")) {
             assert!(process.try_wait().expect("it can be asked").is_none(), "PostgreSQL has ended");
-            assert!(Instant::now() < until, "PostgreSQL does not listen");
+            assert!(Instant::now() < until, "PostgreSQL does not become ready");
             std::thread::sleep(Duration::from_millis(20));
         }
         self.process = Some(process);
@@ -84,15 +85,7 @@ impl Server {
 
     /// A connection of the superuser to a database.
     pub(crate) async fn superuser(&self, database: &str) -> Client {
-        loop {
-            match self.login(database, SUPERUSER, PASSWORD).await {
-                Ok(client) => return client,
-                Err(error) if error.code() == Some(&SqlState::CANNOT_CONNECT_NOW) => {
-                    tokio::time::sleep(Duration::from_millis(20)).await;
-                }
-                Err(error) => panic!("the superuser is not let in: {error:?}"),
-            }
-        }
+        self.login(database, SUPERUSER, PASSWORD).await.expect("the superuser is let in")
     }
 
     /// A connection of anybody.
