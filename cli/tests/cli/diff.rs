@@ -106,6 +106,16 @@ fn what_an_exposed_service_loses_without_http_is_shown() {
 }
 
 #[test]
+fn a_database_stays_when_the_service_brings_its_own() {
+    let mut supplied = image("1");
+    supplied["env"] = json!([{ "name": "ANKKA_DB_HOST", "value": "db.example.com" }]);
+    let json = json_of(stored(image("1")), &supplied);
+    let kinds: Vec<_> =
+        json["objects"].as_array().into_iter().flatten().filter_map(|object| object["kind"].as_str()).collect();
+    assert_eq!((kinds, &json["rolls"]), (vec!["Deployment"], &json!(true)));
+}
+
+#[test]
 fn a_paused_service_has_no_instances_to_replace() {
     let mut paused = stored(image("1"));
     paused["spec"]["paused"] = json!(true);
