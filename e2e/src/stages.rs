@@ -8,7 +8,8 @@ use ankka_crds::{
     resources::{AnkkaProjectSpec, NOT_OBSERVED},
 };
 use ankka_desired::{
-    Action, Facts, Gateway, PodState, ProjectFacts, RouteFacts, Seen, Settings, WorkloadState, decide,
+    Action, DatabaseServer, DatabaseState, Facts, Gateway, PodState, ProjectFacts, RouteFacts, Seen, Settings,
+    WorkloadState, decide,
     project::{self, NamespaceSeen},
 };
 use anyhow::{Context, Result};
@@ -124,6 +125,12 @@ fn services() -> Vec<Stage> {
         stage("built for another platform, nothing runs", &World::new(foreign.clone()).told()),
         stage("built for another platform, running", &World::new(foreign).running(running(3)).told()),
         stage("in no project's namespace", &World { project: None, ..World::new(json!({})) }.told()),
+        stage("it waits for its database", &World::with_database("waiting for database").told()),
+        stage("its database cannot be made", &World::with_database("database provisioning failed").told()),
+        stage(
+            "the installation has no database server",
+            &World { server: DatabaseServer::None, ..World::new(json!({ "env": [] })) }.told(),
+        ),
         stage(
             "ready, its route is rejected",
             &World { exposed: true, ..World::new(json!({})) }.settled(running(3)).told(),
@@ -159,10 +166,12 @@ struct World {
     children: BTreeMap<ankka_desired::ChildKind, Seen>,
     workload: Option<WorkloadState>,
     pods: Vec<PodState>,
+    server: DatabaseServer,
+    database: Option<DatabaseState>,
 }
 
 impl World {
-    /// A service of which nothing is there, with these fields in its descriptor.
+    /// A service with a database of its own, of which nothing is there, with these fields in its descriptor.
     fn new(more: Value) -> Self {
         Self {
             more,
@@ -172,7 +181,15 @@ impl World {
             children: BTreeMap::new(),
             workload: None,
             pods: Vec::new(),
+            server: DatabaseServer::Provisioned,
+            database: None,
         }
+    }
+
+    /// A service whose database the platform makes, with this phase of it.
+    fn with_database(phase: &str) -> Self {
+        let database = DatabaseState { phase: Some(phase.to_owned()), ..DatabaseState::default() };
+        Self { database: Some(database), ..Self::new(json!({ "env": [] })) }
     }
 
     /// All its objects are as they should be, and its Deployment does like this.
@@ -192,6 +209,7 @@ impl World {
     fn service(&self) -> AnkkaService {
         let mut service = json!({
             "image": "registry.example.com/acme/cart:1",
+            "env": [{ "name": "ANKKA_DB_HOST", "value": "db.example.com" }],
             "resources": { "autoscaling": { "minInstances": 3 } },
         });
         if let (Some(service), Some(more)) = (service.as_object_mut(), self.more.as_object()) {
@@ -214,9 +232,10 @@ impl World {
         decide(&Facts {
             service: &self.service(),
             project: self.project.as_ref(),
-            settings: &settings(),
+            settings: &settings(self.server),
             children: &self.children,
             workload: self.workload.as_ref(),
+            database: self.database.as_ref(),
             pods: &self.pods,
             route: RouteFacts::default(),
         })
@@ -229,8 +248,9 @@ impl World {
     }
 }
 
-fn settings() -> Settings {
+fn settings(database: DatabaseServer) -> Settings {
     Settings {
+        database,
         prefix: "ankka".to_owned(),
         own_namespace: "ankka-system".to_owned(),
         platform: Platform::new(env!("CARGO_PKG_VERSION")).expect("cargo's version is MAJOR.MINOR.PATCH"),
