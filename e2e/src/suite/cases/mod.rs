@@ -2,6 +2,7 @@
 
 pub mod admission;
 pub mod bad_input;
+pub mod commands;
 pub mod documents;
 pub mod drift;
 pub mod environment;
@@ -27,6 +28,7 @@ pub fn all() -> Vec<Case> {
         drift::cases(),
         failures::cases(),
         bad_input::cases(),
+        commands::cases(),
         rollout::cases(2),
         exposure::cases(),
         permissions::cases(),
