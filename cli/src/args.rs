@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::commands::{completion, config, man, projects, reference, services, version};
+use crate::commands::{completion, config, doctor, man, projects, reference, services, status, version};
 use crate::duration::{self, Limit};
 use crate::output::Format;
 
@@ -55,6 +55,8 @@ pub(crate) enum Command {
     /// Saves the project and the namespace prefix
     #[command(subcommand)]
     Config(config::Command),
+    Status(status::StatusArgs),
+    Doctor(doctor::DoctorArgs),
     Version(version::VersionArgs),
     Completion(completion::CompletionArgs),
     Man(man::ManArgs),
@@ -69,6 +71,8 @@ impl Command {
             Self::Services(command) => command.json(),
             Self::Projects(command) => command.json(),
             Self::Config(command) => command.json(),
+            Self::Status(args) => args.output.json(),
+            Self::Doctor(args) => args.output.json(),
             Self::Version(args) => args.output.json(),
             Self::Completion(_) | Self::Man(_) | Self::Reference(_) => false,
         }

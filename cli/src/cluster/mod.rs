@@ -5,6 +5,7 @@ mod connect;
 mod explain;
 mod installation;
 mod patch;
+mod platform;
 mod recorded;
 mod store;
 
@@ -13,6 +14,7 @@ use kube::{Api, Client};
 
 pub(crate) use explain::{Attempt, Subject};
 pub(crate) use installation::{DEFINITION, Published};
+pub(crate) use platform::{Component, Unknown};
 pub(crate) use recorded::Document;
 pub(crate) use store::{Applied, Change, Wanted};
 

@@ -2,10 +2,12 @@
 
 pub(crate) mod completion;
 pub(crate) mod config;
+pub(crate) mod doctor;
 pub(crate) mod man;
 pub(crate) mod projects;
 pub(crate) mod reference;
 pub(crate) mod services;
+pub(crate) mod status;
 pub(crate) mod version;
 
 use crate::args::{Cli, Command};
@@ -17,6 +19,8 @@ pub(crate) fn run(Cli { global, command }: Cli) -> Outcome {
         Command::Services(command) => services::run(command, &global),
         Command::Projects(command) => projects::run(command, &global),
         Command::Config(command) => config::run(command),
+        Command::Status(args) => online(status::status(args, &global)),
+        Command::Doctor(args) => online(doctor::doctor(args, &global)),
         Command::Version(args) => online(version::version(args, &global)),
         Command::Completion(args) => completion::completion(&args),
         Command::Man(args) => man::man(&args),

@@ -14,7 +14,7 @@ use crate::settings::Settings;
 use crate::show::lines;
 
 /// This command's version.
-const CLIENT: &str = env!("CARGO_PKG_VERSION");
+pub(super) const CLIENT: &str = env!("CARGO_PKG_VERSION");
 /// How long the cluster may take to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -63,9 +63,7 @@ pub(crate) async fn version(args: VersionArgs, global: &Global) -> Outcome {
     };
     if let Some(Platform { version, prefix }) = &platform {
         if apart(CLIENT, version) {
-            output::warning(&format!(
-                "this command is {CLIENT} and the platform is {version}: use the version that comes with the platform"
-            ));
+            output::warning(&are_apart(version));
         }
         // Settings that cannot be read are for the commands to report that need them.
         let ours = Settings::saved().ok().map(|settings| settings.prefix());
@@ -107,8 +105,13 @@ async fn platform(global: &Global) -> Result<Platform, String> {
     Ok(Platform { version, prefix: noted(labels::NAMESPACE_PREFIX) })
 }
 
+/// What to say of a platform of another version.
+pub(super) fn are_apart(platform: &str) -> String {
+    format!("this command is {CLIENT} and the platform is {platform}: use the version that comes with the platform")
+}
+
 /// Whether two versions differ in more than the patch.
-fn apart(client: &str, platform: &str) -> bool {
+pub(super) fn apart(client: &str, platform: &str) -> bool {
     let minor = |version: &str| version.splitn(3, '.').take(2).map(str::to_owned).collect::<Vec<_>>();
     minor(client) != minor(platform)
 }

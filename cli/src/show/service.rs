@@ -128,6 +128,11 @@ impl ServiceView {
         format!("service/{}", self.name)
     }
 
+    /// The lifecycle word.
+    pub(crate) fn status_word(&self) -> &str {
+        &self.status
+    }
+
     fn status(&self) -> String {
         if self.confirmed { self.status.clone() } else { format!("{} (unconfirmed)", self.status) }
     }

@@ -2,6 +2,7 @@
 
 mod fake;
 pub(crate) mod objects;
+pub(crate) mod platform;
 mod running;
 mod schema;
 mod stored;
