@@ -35,8 +35,15 @@ capabilities: {drop: [ALL]}
 
 {{/* Who makes databases for services that do not supply their own: "provisioned", or nothing while no server is named. */}}
 {{- define "ankka.databaseServer" -}}
-{{- $database := .Values.database | default dict -}}
-{{- if or $database.host (dig "bundled" "enabled" false $database) }}provisioned{{ end }}
+{{- if or .Values.database.host .Values.database.bundled.enabled }}provisioned{{ end }}
+{{- end }}
+
+{{/* Where that server is. */}}
+{{- define "ankka.databaseHost" -}}
+{{- if .Values.database.bundled.enabled }}ankka-postgres.{{ .Release.Namespace }}.svc{{ else }}{{ .Values.database.host }}{{ end }}
+{{- end }}
+{{- define "ankka.databasePort" -}}
+{{- if .Values.database.bundled.enabled }}5432{{ else }}{{ .Values.database.port }}{{ end }}
 {{- end }}
 
 {{/* The annotations of one process's pods. Takes (list <context> <container>). */}}

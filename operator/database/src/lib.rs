@@ -5,6 +5,7 @@
 //! reports the [`status`]. Nothing is ever dropped, deleted or read from a Secret: passwords are derived ([`password`]), so a
 //! crash between any two steps is made good by the next pass.
 
+pub mod administrator;
 pub mod cache;
 pub mod decide;
 pub mod error;

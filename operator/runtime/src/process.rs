@@ -24,9 +24,17 @@ impl About {
     where
         F: Future<Output = anyhow::Result<()>>,
     {
-        if let Some(argument) = std::env::args().nth(1) {
-            return self.answer(&argument);
+        match std::env::args().nth(1) {
+            Some(argument) => self.answer(&argument),
+            None => self.run(operate).await,
         }
+    }
+
+    /// As [`Self::main`], whatever the arguments are.
+    pub async fn run<F>(self, operate: impl FnOnce(CancellationToken) -> F) -> ExitCode
+    where
+        F: Future<Output = anyhow::Result<()>>,
+    {
         if rustls::crypto::aws_lc_rs::default_provider().install_default().is_err() {
             return ExitCode::FAILURE;
         }
