@@ -23,6 +23,8 @@ pub const GENERATION: &str = "ankka.dev/generation";
 pub const RESTARTS: &str = "ankka.dev/restarts";
 /// Annotation: digest of what was last written to this object, so that a pass can tell its own settled work.
 pub const RENDERED: &str = "ankka.dev/rendered";
+/// Annotation on a ControllerRevision: how many bytes the descriptor has that it keeps.
+pub const SIZE: &str = "ankka.dev/size";
 /// Annotation on an existing namespace: the project that may take it over.
 pub const ADOPT: &str = "ankka.dev/adopt";
 /// Annotation on an AnkkaService: its last 50 changes, kept by the admission webhook.

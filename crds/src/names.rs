@@ -105,6 +105,13 @@ pub fn revision(service: &str, digest: &str) -> String {
     format!("ankka-{service}-{}", digest.get(..12).unwrap_or(digest))
 }
 
+/// The service whose ControllerRevision has this name; none when no service's has.
+pub fn service_of_revision(name: &str) -> Option<&str> {
+    let (service, digest) = name.strip_prefix("ankka-")?.rsplit_once('-')?;
+    let is_digest = digest.len() == 12 && digest.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_digest.then_some(service)
+}
+
 /// The bucket's name on Garage, and of its route in the store's namespace: `<project>.<service>`. It can be longer than
 /// [`BUCKET_LIMIT`]: the rules refuse such a service where the project and the store are known.
 pub fn bucket(project: &str, service: &str) -> String {
@@ -146,7 +153,16 @@ fn cut(name: &str, limit: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{PREFIX_LIMIT, PREFIX_RULE, is_prefix};
+    use super::{PREFIX_LIMIT, PREFIX_RULE, is_prefix, revision, service_of_revision};
+
+    #[test]
+    fn a_revisions_name_says_whose_it_is() {
+        let name = revision("cart-2", &"0f".repeat(32));
+        assert_eq!((name.as_str(), service_of_revision(&name)), ("ankka-cart-2-0f0f0f0f0f0f", Some("cart-2")));
+        for other in ["cart-0f0f0f0f0f0f", "ankka-0f0f0f0f0f0f", "ankka-cart-7d8f9", "ankka-cart"] {
+            assert_eq!(service_of_revision(other), None, "{other}");
+        }
+    }
 
     #[test]
     fn a_prefix_begins_with_a_letter_and_leaves_room_for_a_project() {

@@ -13,6 +13,7 @@ pub mod passes;
 pub mod project;
 pub mod repairs;
 pub mod report;
+pub mod revisions;
 pub mod run;
 pub mod service;
 pub mod settings;

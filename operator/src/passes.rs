@@ -19,6 +19,7 @@ use crate::{
     project::Projects,
     repairs::Repairs,
     report::{Events, Notice, Statuses},
+    revisions::Recorder,
     service::Services,
     settings::Settings,
 };
@@ -60,6 +61,7 @@ impl Passes {
                 settings: desired.clone(),
                 cache: cache.clone(),
                 actor,
+                recorder: Recorder { wire: wire.clone(), cache: cache.clone() },
                 statuses: statuses.clone(),
                 repairs: repairs.clone(),
             },

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use ankka_crds::{AnkkaService, AnkkaServiceStatus, resources::Condition};
-use ankka_desired::{Action, ChildKind, Facts, RouteFacts, Settings, decide};
+use ankka_desired::{Action, ChildKind, Facts, RouteFacts, Settings, decide, revisions::Recording};
 use kube::{Resource, core::DynamicObject};
 
 use crate::{
@@ -14,6 +14,7 @@ use crate::{
     queue::Next,
     repairs::Repairs,
     report::{Reported, Statuses},
+    revisions::Recorder,
     wire::Target,
 };
 
@@ -26,6 +27,8 @@ pub struct Services {
     pub cache: Arc<Cache>,
     /// Acts.
     pub actor: Actor,
+    /// Keeps descriptors.
+    pub recorder: Recorder,
     /// Reports.
     pub statuses: Statuses,
     /// Keeps those that somebody undoes each time apart.
@@ -38,6 +41,9 @@ impl Services {
         if let Some(known) = self.cache.service(id) {
             for kind in known.probed {
                 self.actor.probe(id, kind).await?;
+            }
+            for name in known.probed_revisions {
+                self.recorder.probe(id, &name).await?;
             }
         }
         for _ in 0..ROUNDS {
@@ -76,7 +82,8 @@ impl Services {
                         self.repairs.made(key);
                     }
                     let status = if reported_on { self.after(id, &service) } else { None };
-                    return self.report(id, &service, status.unwrap_or(decision.status), &known).await;
+                    let next = self.report(id, &service, status.unwrap_or(decision.status), &known).await?;
+                    return self.keep(id, decision.recordings, observed == service.metadata.generation, next).await;
                 }
                 Ok(Outcome::Judge) => {}
                 Err(error) => {
@@ -89,6 +96,24 @@ impl Services {
             }
         }
         Err(Error::Unsteady(format!("service {} in {}", id.name, id.namespace)))
+    }
+
+    /// Keeps the descriptor, once the service has been seen to: its history is nothing that instances wait for. `repairs`
+    /// says that this generation has been reported on before. While the word about it is held back, so is this.
+    async fn keep(&self, id: &ServiceId, wanted: Vec<Recording>, repairs: bool, next: Next) -> Result<Next, Error> {
+        if wanted.is_empty() || matches!(next, Next::After(_)) {
+            return Ok(next);
+        }
+        let key = Key::Service(id.clone());
+        let left = if repairs { self.repairs.wait(&key) } else { Duration::ZERO };
+        if !left.is_zero() {
+            return Ok(Next::After(left));
+        }
+        let outcome = self.recorder.all(id, wanted).await?;
+        if repairs {
+            self.repairs.made(key);
+        }
+        Ok(if outcome == Outcome::Judge { Next::After(SOON) } else { next })
     }
 
     /// The status by what the answers have said; none when they ask for more to be done. A Deployment of which a label was
@@ -107,6 +132,7 @@ impl Services {
             workload: known.workload.as_ref(),
             database: known.database.as_ref(),
             pods: &known.pods,
+            revisions: &known.revisions,
             route: RouteFacts { served: known.routes_served, state: known.route.as_ref(), rivals: &known.rivals },
         })
     }

@@ -4,6 +4,7 @@ use ankka_crds::{AnkkaServiceStatus, Context, ValidatedService, compat, names, v
 
 use crate::database;
 use crate::objects::{self, Blueprint};
+use crate::revisions::{self, Recording};
 use crate::route::Exposure;
 use crate::status::{self, Hold, Reason};
 use crate::text;
@@ -58,6 +59,9 @@ impl Action {
 pub struct Decision {
     /// Writes, in order.
     pub actions: Vec<Action>,
+    /// Writes of the history, once everything else is done. A descriptor that breaks a rule is not kept: nobody could go
+    /// back to it.
+    pub recordings: Vec<Recording>,
     /// The status once they are done. Conditions carry no times: [`crate::with_times`] keeps the old one or sets the present.
     pub status: AnkkaServiceStatus,
 }
@@ -67,9 +71,14 @@ pub struct Decision {
 /// A service that is being deleted, or whose namespace is, is left as it is: what goes is the garbage collector's.
 pub fn decide(facts: &Facts<'_>) -> Decision {
     if facts.service.metadata.deletion_timestamp.is_some() || facts.project.is_some_and(|project| project.terminating) {
-        return Decision { actions: Vec::new(), status: facts.service.status.clone().unwrap_or_default() };
+        let status = facts.service.status.clone().unwrap_or_default();
+        return Decision { actions: Vec::new(), recordings: Vec::new(), status };
     }
-    judge(facts).and_then(|service| converge(facts, service)).unwrap_or_else(|hold| hold_still(facts, &hold))
+    let judged = judge(facts);
+    let is_valid = judged.as_ref().map_or_else(Hold::is_of_valid, |_| true);
+    let recordings = if is_valid { revisions::recordings(facts) } else { Vec::new() };
+    let decision = judged.and_then(|service| converge(facts, service));
+    Decision { recordings, ..decision.unwrap_or_else(|hold| hold_still(facts, &hold)) }
 }
 
 /// The service as it can be run, or why nothing is started.
@@ -160,7 +169,7 @@ fn converge(facts: &Facts<'_>, service: ValidatedService) -> Result<Decision, Ho
         }
     }
     let status = status::of_running(facts, &blueprint, &exposure, &actions, &waiting, obstacle);
-    Ok(Decision { actions, status })
+    Ok(Decision { actions, recordings: Vec::new(), status })
 }
 
 /// Whether an object is what it should be. A database is asked for again when the request has not arrived; who wrote it last
@@ -204,7 +213,7 @@ fn hold_still(facts: &Facts<'_>, hold: &Hold) -> Decision {
         let kind = ChildKind::HttpRoute;
         actions.push(Action::Delete { kind, name: kind.name_for(facts.name()), uid: seen.uid.clone() });
     }
-    Decision { actions, status: status::of_held(facts, hold, exposure.as_ref()) }
+    Decision { actions, recordings: Vec::new(), status: status::of_held(facts, hold, exposure.as_ref()) }
 }
 
 /// What a pause takes where the Deployment cannot be rendered.

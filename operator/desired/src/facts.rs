@@ -7,6 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Value, json};
 
 use crate::fields::{self, OwnFields};
+use crate::revisions::RevisionSeen;
 use crate::{Child, ChildKind, RouteFacts, Settings};
 
 /// Everything one decision rests on.
@@ -26,6 +27,8 @@ pub struct Facts<'a> {
     pub database: Option<&'a DatabaseState>,
     /// The service's pods, those being deleted included.
     pub pods: &'a [PodState],
+    /// What is kept of the service's descriptors.
+    pub revisions: &'a [RevisionSeen],
     /// What decides about the service's address outside the cluster.
     pub route: RouteFacts<'a>,
 }

@@ -14,6 +14,7 @@ pub mod objects;
 mod pods;
 pub mod project;
 pub mod report;
+pub mod revisions;
 pub mod route;
 pub mod settings;
 mod status;

@@ -122,6 +122,11 @@ impl Hold {
         Self { verdict: Verdict::new(Lifecycle::UpdateInProgress, reason, None), service: None }
     }
 
+    /// Whether the descriptor breaks no rule.
+    pub(crate) fn is_of_valid(&self) -> bool {
+        self.service.is_some()
+    }
+
     /// The service it is about, where it could be validated.
     pub(crate) fn about(self, service: ValidatedService) -> Self {
         Self { service: Some(Box::new(service)), ..self }

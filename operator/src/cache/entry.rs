@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use ankka_crds::{AnkkaDatabase, AnkkaService, labels, problem, resources::NOT_OBSERVED};
-use ankka_desired::{ChildKind, DatabaseState, PodState, RouteState, Seen, WorkloadState};
+use ankka_desired::{ChildKind, DatabaseState, PodState, RouteState, Seen, WorkloadState, revisions::RevisionSeen};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::{DeserializeGuard, error_boundary::InvalidObject};
 use tokio::time::Instant;
@@ -102,6 +102,7 @@ pub(super) struct Entry {
     route: Option<Box<RouteState>>,
     database: Option<Box<DatabaseState>>,
     pods: Vec<Slot<PodState>>,
+    revisions: Vec<Slot<RevisionSeen>>,
 }
 
 /// What is known of a child beside its metadata.
@@ -121,6 +122,7 @@ impl Entry {
     pub(super) fn is_empty(&self) -> bool {
         self.service.value().is_none()
             && self.pods.is_empty()
+            && self.revisions.is_empty()
             && self.children.iter().all(|child| child.value().is_none())
     }
 
@@ -144,6 +146,15 @@ impl Entry {
 
     pub(super) fn pods(&self) -> Vec<PodState> {
         self.pods.iter().filter_map(|pod| pod.value().cloned()).collect()
+    }
+
+    /// What is kept of its descriptors, and the names of those that no watch tells about.
+    pub(super) fn revisions(&self) -> (Vec<RevisionSeen>, Vec<String>) {
+        let probed = self.revisions.iter().filter(|slot| slot.is_probed()).filter_map(Slot::value);
+        (
+            self.revisions.iter().filter_map(|slot| slot.value().cloned()).collect(),
+            probed.map(|seen| seen.name.clone()).collect(),
+        )
     }
 
     pub(super) fn put_child(
@@ -176,34 +187,27 @@ impl Entry {
     }
 
     pub(super) fn put_pod(&mut self, pod: Versioned<PodState>, source: Source) -> bool {
-        let known = self.pods.iter_mut().find(|slot| slot.value().is_some_and(|known| known.name == pod.value.name));
-        if let Some(slot) = known {
-            return slot.put(pod, source);
-        }
-        let mut slot = Slot::default();
-        slot.put(pod, source);
-        self.pods.push(slot);
-        true
+        put(&mut self.pods, |known, new| known.name == new.name, pod, source)
     }
 
     pub(super) fn remove_pod(&mut self, name: &str, version: u64) -> bool {
-        let before = self.pods.len();
-        self.pods.retain_mut(|slot| {
-            let named = slot.value().is_some_and(|pod| pod.name == name);
-            !(named && slot.remove(version))
-        });
-        self.pods.len() < before
+        remove(&mut self.pods, |pod| pod.name == name, version)
+    }
+
+    pub(super) fn put_revision(&mut self, revision: Versioned<RevisionSeen>, source: Source) -> bool {
+        put(&mut self.revisions, |known, new| known.name == new.name, revision, source)
+    }
+
+    pub(super) fn remove_revision(&mut self, name: &str, version: u64) -> bool {
+        remove(&mut self.revisions, |revision| revision.name == name, version)
     }
 
     /// Drops what the listing `epoch` of `stream` does not have. True when something was dropped.
     pub(super) fn drop_older(&mut self, stream: Stream, epoch: u8) -> bool {
         match stream {
             Stream::Services => self.service.drop_older(epoch),
-            Stream::Pods => {
-                let before = self.pods.len();
-                self.pods.retain_mut(|slot| !slot.drop_older(epoch));
-                self.pods.len() < before
-            }
+            Stream::Pods => drop_older(&mut self.pods, epoch),
+            Stream::Revisions => drop_older(&mut self.revisions, epoch),
             Stream::Child(kind) => {
                 let dropped = self.children[kind as usize].drop_older(epoch);
                 if dropped {
@@ -223,4 +227,34 @@ impl Entry {
             _ => {}
         }
     }
+}
+
+/// Takes a new state of one of several objects.
+fn put<T: PartialEq>(
+    slots: &mut Vec<Slot<T>>,
+    is_same: impl Fn(&T, &T) -> bool,
+    new: Versioned<T>,
+    source: Source,
+) -> bool {
+    let known = slots.iter_mut().find(|slot| slot.value().is_some_and(|known| is_same(known, &new.value)));
+    if let Some(slot) = known {
+        return slot.put(new, source);
+    }
+    let mut slot = Slot::default();
+    slot.put(new, source);
+    slots.push(slot);
+    true
+}
+
+/// Forgets one of several objects unless a newer state of it is known.
+fn remove<T: PartialEq>(slots: &mut Vec<Slot<T>>, is_it: impl Fn(&T) -> bool, version: u64) -> bool {
+    let before = slots.len();
+    slots.retain_mut(|slot| !(slot.value().is_some_and(&is_it) && slot.remove(version)));
+    slots.len() < before
+}
+
+fn drop_older<T: PartialEq>(slots: &mut Vec<Slot<T>>, epoch: u8) -> bool {
+    let before = slots.len();
+    slots.retain_mut(|slot| !slot.drop_older(epoch));
+    slots.len() < before
 }

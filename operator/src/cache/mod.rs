@@ -19,6 +19,7 @@ use ankka_crds::{AnkkaProject, names};
 use ankka_desired::{
     ChildKind, Claim, DatabaseState, PodState, ProjectFacts, RouteState, Seen, WorkloadState,
     project::{Kind, NamespaceSeen},
+    revisions::RevisionSeen,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt;
@@ -83,6 +84,10 @@ pub struct Snapshot {
     pub database: Option<DatabaseState>,
     /// Its pods.
     pub pods: Vec<PodState>,
+    /// What is kept of its descriptors.
+    pub revisions: Vec<RevisionSeen>,
+    /// Names of those of them that no watch tells about.
+    pub probed_revisions: Vec<String>,
     /// The project whose namespace it is in.
     pub project: Option<ProjectFacts>,
     /// Since when a small change of its status has been held back.
@@ -212,6 +217,13 @@ impl Cache {
         state.entry(id).put_pod(Versioned::new(version, epoch, pod), source)
     }
 
+    /// Stores what has the name of one of a service's ControllerRevisions. True when it differs from what was known.
+    pub fn put_revision(&self, id: &ServiceId, version: u64, revision: RevisionSeen, source: Source) -> bool {
+        let mut state = self.lock();
+        let epoch = state.epochs.mark(Stream::Revisions, source);
+        state.entry(id).put_revision(Versioned::new(version, epoch, revision), source)
+    }
+
     /// Stores a project. True when it differs from what was known.
     pub fn put_project(&self, version: u64, project: AnkkaProject, source: Source) -> bool {
         let mut state = self.lock();
@@ -254,6 +266,11 @@ impl Cache {
     /// Forgets a pod. True when it was known.
     pub fn remove_pod(&self, id: &ServiceId, name: &str, version: u64) -> bool {
         self.with_entry(id, |entry| entry.remove_pod(name, version))
+    }
+
+    /// Forgets a ControllerRevision. True when it was known.
+    pub fn remove_revision(&self, id: &ServiceId, name: &str, version: u64) -> bool {
+        self.with_entry(id, |entry| entry.remove_revision(name, version))
     }
 
     /// Forgets a project. True when it was known.
@@ -304,6 +321,7 @@ impl Cache {
         let entry = state.namespaces.get(&id.namespace)?.services.get(&id.name)?;
         let service = entry.service.value()?.clone();
         let (children, probed) = entry.children(&id.name);
+        let (revisions, probed_revisions) = entry.revisions();
         Some(Snapshot {
             service,
             children,
@@ -314,6 +332,8 @@ impl Cache {
             rivals: state.claims_beside(id, &self.prefix),
             database: entry.database(),
             pods: entry.pods(),
+            revisions,
+            probed_revisions,
             project: state.project_facts(&id.namespace, &self.prefix),
             held: entry.held,
         })

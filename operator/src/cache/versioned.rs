@@ -15,6 +15,8 @@ pub enum Stream {
     Policies,
     /// Pods labelled as ours.
     Pods,
+    /// ControllerRevisions labelled as ours.
+    Revisions,
     /// Children of one kind labelled as ours.
     Child(ChildKind),
 }
@@ -33,7 +35,7 @@ pub enum Source {
 }
 
 /// Streams that are not of children.
-const OTHERS: usize = 5;
+const OTHERS: usize = 6;
 
 const STREAMS: usize = OTHERS + ChildKind::all().len();
 
@@ -67,6 +69,7 @@ fn index(stream: Stream) -> usize {
         Stream::Namespaces => 2,
         Stream::Policies => 3,
         Stream::Pods => 4,
+        Stream::Revisions => 5,
         Stream::Child(kind) => OTHERS + kind as usize,
     }
 }

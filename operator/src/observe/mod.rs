@@ -20,7 +20,7 @@ use ankka_desired::ChildKind;
 use ankka_runtime::synced::Synced;
 use futures::StreamExt;
 use k8s_openapi::api::{
-    apps::v1::Deployment,
+    apps::v1::{ControllerRevision, Deployment},
     core::v1::{ConfigMap, Namespace, Pod, Service, ServiceAccount},
     networking::v1::NetworkPolicy,
     policy::v1::PodDisruptionBudget,
@@ -105,6 +105,7 @@ impl Observer {
         run.start::<PartialObjectMeta<Service>>();
         run.start::<Deployment>();
         run.start::<Pod>();
+        run.start::<PartialObjectMeta<ControllerRevision>>();
         run.start_routes();
         synced
     }

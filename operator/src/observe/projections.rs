@@ -1,12 +1,13 @@
 //! What of each kind of object is kept, and which passes a change of it asks for.
 
-use ankka_crds::{AnkkaDatabase, AnkkaProject, AnkkaService, labels};
+use ankka_crds::{AnkkaDatabase, AnkkaProject, AnkkaService, labels, names};
 use ankka_desired::{
     ChildKind, HttpRoute, PodState, RouteState, Seen, WorkloadState,
     project::{ADMINISTRATORS, NamespaceSeen, POLICY},
+    revisions::RevisionSeen,
 };
 use k8s_openapi::api::{
-    apps::v1::Deployment,
+    apps::v1::{ControllerRevision, Deployment},
     core::v1::{ConfigMap, Namespace, Pod, Service, ServiceAccount},
     networking::v1::NetworkPolicy,
     policy::v1::PodDisruptionBudget,
@@ -270,6 +271,35 @@ impl Projection for Pod {
     fn remove(self, observer: &Observer) {
         let Some(id) = instance_of(&self) else { return };
         if observer.cache.remove_pod(&id, &self.name_any(), version_of(&self.metadata)) {
+            observer.queue.add(Key::Service(id));
+        }
+    }
+}
+
+impl Projection for PartialObjectMeta<ControllerRevision> {
+    fn resource() -> &'static str {
+        "controllerrevisions"
+    }
+
+    fn stream() -> Stream {
+        Stream::Revisions
+    }
+
+    fn put(self, observer: &Observer, source: Source) {
+        let name = self.name_any();
+        let Some(service) = names::service_of_revision(&name) else { return };
+        let id = service_id(self.metadata.namespace.as_deref(), service);
+        let (version, seen) = (version_of(&self.metadata), RevisionSeen::of(&self.metadata));
+        if observer.cache.put_revision(&id, version, seen, source) {
+            observer.queue.add(Key::Service(id));
+        }
+    }
+
+    fn remove(self, observer: &Observer) {
+        let name = self.name_any();
+        let Some(service) = names::service_of_revision(&name) else { return };
+        let id = service_id(self.metadata.namespace.as_deref(), service);
+        if observer.cache.remove_revision(&id, &name, version_of(&self.metadata)) {
             observer.queue.add(Key::Service(id));
         }
     }

@@ -86,7 +86,9 @@ async fn administrators_of_a_project() {
 #[tokio::test(start_paused = true)]
 async fn a_first_apply() {
     let writes = every_fault(&shop().await, |api| api.put(SERVICE, service("cart"))).await;
-    assert_eq!(writes, 7 + 3, "a database and six children; and that it waits, that it starts, that it is ready");
+    let words =
+        "a database and six children; that it waits, that it starts, that it is ready; and the descriptor is kept";
+    assert_eq!(writes, 7 + 3 + 1, "{words}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,6 +2,7 @@
 
 mod databases;
 mod every_fault;
+mod history;
 mod operator;
 mod others;
 mod routes;

@@ -62,7 +62,7 @@ pub(super) fn metadata(blueprint: &Blueprint<'_>, kind: ChildKind) -> ObjectMeta
         name: Some(kind.name_for(&blueprint.service.name)),
         namespace: Some(blueprint.namespace.to_owned()),
         labels: Some(identity(blueprint)),
-        owner_references: Some(vec![owner(blueprint)]),
+        owner_references: Some(vec![owner(&blueprint.service.name, blueprint.uid)]),
         ..Default::default()
     }
 }
@@ -90,12 +90,13 @@ fn declared_annotations(blueprint: &Blueprint<'_>) -> BTreeMap<String, String> {
     wanted
 }
 
-fn owner(blueprint: &Blueprint<'_>) -> OwnerReference {
+/// The reference to the AnkkaService that owns an object.
+pub(crate) fn owner(service: &str, uid: &str) -> OwnerReference {
     OwnerReference {
         api_version: format!("{GROUP}/{VERSION}"),
         kind: "AnkkaService".to_owned(),
-        name: blueprint.service.name.clone(),
-        uid: blueprint.uid.to_owned(),
+        name: service.to_owned(),
+        uid: uid.to_owned(),
         controller: Some(true),
         block_owner_deletion: Some(true),
     }

@@ -21,6 +21,7 @@ use serde::Serialize;
 use crate::route::Route;
 use crate::{Child, ChildKind};
 
+pub(crate) use labels::owner;
 pub(crate) use pod::{MANAGEMENT_PORT, READY_PATH};
 
 /// What is rendered: a service that cannot be wrong, and what commands and the installation have set beside it.

@@ -9,6 +9,7 @@ mod project;
 mod properties;
 mod recorded;
 mod rendering;
+mod revisions;
 mod route;
 mod status;
 mod support;

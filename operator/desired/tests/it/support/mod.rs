@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use ankka_crds::compat::Platform;
 use ankka_crds::exposure::Domain;
 use ankka_crds::{AnkkaService, AnkkaServiceSpec, Installation, labels};
+use ankka_desired::revisions::RevisionSeen;
 use ankka_desired::{
     Action, Child, ChildKind, Claim, DatabaseServer, DatabaseState, Decision, Facts, Gateway, PodState, ProjectFacts,
     RouteFacts, RouteState, Seen, Settings, WorkloadState, decide,
@@ -29,6 +30,7 @@ pub(crate) struct World {
     pub(crate) routes_served: bool,
     pub(crate) route: Option<RouteState>,
     pub(crate) rivals: Vec<Claim>,
+    pub(crate) revisions: Vec<RevisionSeen>,
 }
 
 pub(crate) fn settings() -> Settings {
@@ -74,6 +76,7 @@ impl World {
             routes_served: true,
             route: None,
             rivals: Vec::new(),
+            revisions: Vec::new(),
         }
     }
 
@@ -111,6 +114,7 @@ impl World {
             workload: self.workload.as_ref(),
             database: self.database.as_ref(),
             pods: &self.pods,
+            revisions: &self.revisions,
             route: RouteFacts { served: self.routes_served, state: self.route.as_ref(), rivals: &self.rivals },
         }
     }
