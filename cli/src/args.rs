@@ -5,6 +5,7 @@ use std::io::IsTerminal;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::{completion, config, doctor, man, projects, reference, services, status, version};
+use crate::complete;
 use crate::duration::{self, Limit};
 use crate::output::Format;
 
@@ -30,6 +31,7 @@ pub(crate) struct Global {
         env = "ANKKA_PROJECT",
         hide_env_values = true,
         value_name = "PROJECT",
+        add = complete::projects(),
         help_heading = "Global options"
     )]
     pub(crate) project: Option<String>,

@@ -4,6 +4,7 @@
 mod args;
 mod cluster;
 mod commands;
+mod complete;
 mod diff;
 mod duration;
 mod error;
@@ -17,6 +18,7 @@ mod wait;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    complete::answer();
     let cli = args::parse();
     output::for_programs(cli.command.json());
     match commands::run(cli) {

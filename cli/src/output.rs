@@ -25,6 +25,14 @@ pub(crate) fn for_programs(yes: bool) {
     FOR_PROGRAMS.store(yes, Ordering::Relaxed);
 }
 
+/// Whether nothing is said at all. Set once, before anything is said.
+static SILENT: AtomicBool = AtomicBool::new(false);
+
+/// Says nothing from now on: a shell that completes a line would show it in the middle of it.
+pub(crate) fn silence() {
+    SILENT.store(true, Ordering::Relaxed);
+}
+
 fn programs() -> bool {
     FOR_PROGRAMS.load(Ordering::Relaxed)
 }
@@ -105,6 +113,9 @@ fn line(key: &str, value: &impl Serialize) -> String {
 
 /// Writes to standard error, where a failure to write has nobody left to be told.
 pub(crate) fn say(text: &str) {
+    if SILENT.load(Ordering::Relaxed) {
+        return;
+    }
     let mut err = stderr().lock();
     let _ = err.write_all(text.as_bytes());
     let _ = err.flush();

@@ -3,6 +3,7 @@
 mod apply;
 mod cluster;
 mod commands;
+mod completion;
 mod config;
 mod database;
 mod delete;

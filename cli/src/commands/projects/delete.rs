@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 
 use crate::args::{Global, OutputArgs};
 use crate::cluster::{Attempt, Cluster, Subject};
+use crate::complete;
 use crate::error::{Error, Exit, Outcome};
 use crate::output::{self, Format};
 use crate::settings::Settings;
@@ -26,6 +27,7 @@ const CREDENTIALS: [&str; 2] = ["ankka.dev/database-credential", "ankka.dev/stor
 #[derive(clap::Args)]
 pub(crate) struct DeleteArgs {
     /// The project's id
+    #[arg(add = complete::projects())]
     name: String,
 
     #[command(flatten)]

@@ -3,6 +3,7 @@
 use super::ProjectView;
 use crate::args::{Global, OutputArgs};
 use crate::cluster::{Attempt, Cluster, Subject};
+use crate::complete;
 use crate::error::{Exit, Outcome};
 use crate::output::{self, Format};
 use crate::settings::Settings;
@@ -12,6 +13,7 @@ use crate::show::lines;
 #[derive(clap::Args)]
 pub(crate) struct GetArgs {
     /// The project's id
+    #[arg(add = complete::projects())]
     name: String,
 
     #[command(flatten)]

@@ -11,6 +11,7 @@ use serde::Serialize;
 use super::checked;
 use crate::args::{Global, OutputArgs, WaitArgs};
 use crate::cluster::{Attempt, Cluster, Subject};
+use crate::complete;
 use crate::duration::{self, Limit};
 use crate::error::{Error, Exit, Outcome};
 use crate::output::{self, Format};
@@ -21,6 +22,7 @@ use crate::show::service::selector;
 #[derive(clap::Args)]
 pub(crate) struct DeleteArgs {
     /// The service
+    #[arg(add = complete::services())]
     name: String,
 
     #[command(flatten)]

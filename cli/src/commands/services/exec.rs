@@ -16,6 +16,7 @@ use super::checked;
 use super::instances::{self, Container, is_ready, runs};
 use crate::args::Global;
 use crate::cluster::{Attempt, Cluster, Subject};
+use crate::complete;
 use crate::error::{Error, Exit, Outcome};
 use crate::output;
 use crate::settings::{Project, Settings};
@@ -31,6 +32,7 @@ const REST: Duration = Duration::from_millis(500);
 #[derive(clap::Args)]
 pub(crate) struct ExecArgs {
     /// The service
+    #[arg(add = complete::services())]
     name: String,
 
     /// The instance: a pod's name, or what its lines in the logs begin with; the oldest ready one when absent

@@ -5,6 +5,7 @@ use clap::ValueEnum;
 use super::checked;
 use crate::args::Global;
 use crate::cluster::{Attempt, Cluster, Document, Subject};
+use crate::complete;
 use crate::error::{Exit, Outcome};
 use crate::output;
 use crate::settings::Settings;
@@ -13,6 +14,7 @@ use crate::settings::Settings;
 #[derive(clap::Args)]
 pub(crate) struct ExportArgs {
     /// The service
+    #[arg(add = complete::services())]
     name: String,
 
     /// How the descriptor is printed; errors are then for programs too

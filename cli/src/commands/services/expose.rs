@@ -7,6 +7,7 @@ use serde_json::json;
 use super::{checked, ending};
 use crate::args::{Global, OutputArgs, WaitArgs};
 use crate::cluster::{Applied, Cluster, Published};
+use crate::complete;
 use crate::error::{Error, Exit, Outcome};
 use crate::output::{self, Format};
 use crate::settings::{Project, Settings};
@@ -18,6 +19,7 @@ use crate::wait;
 #[derive(clap::Args)]
 pub(crate) struct ExposeArgs {
     /// The service
+    #[arg(add = complete::services())]
     name: String,
 
     #[command(flatten)]

@@ -3,6 +3,7 @@
 use super::checked;
 use crate::args::{Global, OutputArgs};
 use crate::cluster::{Attempt, Cluster, Subject};
+use crate::complete;
 use crate::error::{Exit, Outcome};
 use crate::settings::Settings;
 use crate::show::service::ServiceView;
@@ -11,6 +12,7 @@ use crate::show::service::ServiceView;
 #[derive(clap::Args)]
 pub(crate) struct GetArgs {
     /// The service
+    #[arg(add = complete::services())]
     name: String,
 
     #[command(flatten)]

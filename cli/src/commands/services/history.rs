@@ -5,6 +5,7 @@ use ankka_crds::history::{self, Change};
 use super::checked;
 use crate::args::{Global, OutputArgs};
 use crate::cluster::{Attempt, Cluster, Subject};
+use crate::complete;
 use crate::error::{Exit, Outcome};
 use crate::output::{self, Format};
 use crate::settings::Settings;
@@ -17,6 +18,7 @@ const DIGEST: usize = 12;
 #[derive(clap::Args)]
 pub(crate) struct HistoryArgs {
     /// The service
+    #[arg(add = complete::services())]
     name: String,
 
     /// Print the descriptor the service had at this generation instead

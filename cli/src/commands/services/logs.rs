@@ -19,6 +19,7 @@ use super::checked;
 use super::instances::{self, Container, is_instance, short};
 use crate::args::Global;
 use crate::cluster::{Attempt, Cluster, Subject};
+use crate::complete;
 use crate::duration::{self, Limit};
 use crate::error::{Error, Exit, Outcome};
 use crate::logs::{Line, Merge, Next, Start, Tail};
@@ -30,6 +31,7 @@ use crate::show::service::selector;
 #[derive(clap::Args)]
 pub(crate) struct LogsArgs {
     /// The service
+    #[arg(add = complete::services())]
     name: String,
 
     /// Go on with what is written from now on, also by the instances of later rollouts

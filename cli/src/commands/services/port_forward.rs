@@ -16,6 +16,7 @@ use super::checked;
 use super::instances::{self, is_ready};
 use crate::args::{Global, OutputArgs};
 use crate::cluster::{Attempt, Cluster, Subject};
+use crate::complete;
 use crate::error::{Error, Exit, Outcome};
 use crate::input::reason;
 use crate::output::{self, Format};
@@ -29,6 +30,7 @@ const TRIES: usize = 3;
 #[derive(clap::Args)]
 pub(crate) struct PortForwardArgs {
     /// The service
+    #[arg(add = complete::services())]
     name: String,
 
     /// Port of the instances, and before it the port here when that is another; the service's own when absent

@@ -6,6 +6,7 @@ use serde_json::json;
 use super::{checked, ending};
 use crate::args::{Global, OutputArgs, WaitArgs};
 use crate::cluster::Cluster;
+use crate::complete;
 use crate::error::{Error, Outcome};
 use crate::output;
 use crate::settings::Settings;
@@ -14,6 +15,7 @@ use crate::settings::Settings;
 #[derive(clap::Args)]
 pub(crate) struct RestartArgs {
     /// The service
+    #[arg(add = complete::services())]
     name: String,
 
     #[command(flatten)]

@@ -5,6 +5,7 @@ use ankka_crds::{AnkkaService, history};
 use super::{checked, ending};
 use crate::args::{Global, OutputArgs, WaitArgs};
 use crate::cluster::{Applied, Attempt, Change, Cluster, Document, Subject, Wanted};
+use crate::complete;
 use crate::error::{Error, Outcome};
 use crate::output::{self, Format};
 use crate::settings::Settings;
@@ -13,6 +14,7 @@ use crate::settings::Settings;
 #[derive(clap::Args)]
 pub(crate) struct RollbackArgs {
     /// The service
+    #[arg(add = complete::services())]
     name: String,
 
     /// The generation whose descriptor to bring back [default: the newest with another descriptor than the present one]

@@ -5,6 +5,7 @@ use serde_json::json;
 use super::{checked, ending};
 use crate::args::{Global, OutputArgs};
 use crate::cluster::Cluster;
+use crate::complete;
 use crate::error::{Exit, Outcome};
 use crate::settings::Settings;
 
@@ -12,6 +13,7 @@ use crate::settings::Settings;
 #[derive(clap::Args)]
 pub(crate) struct UnexposeArgs {
     /// The service
+    #[arg(add = complete::services())]
     name: String,
 
     #[command(flatten)]

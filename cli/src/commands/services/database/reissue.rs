@@ -9,6 +9,7 @@ use serde_json::json;
 use crate::args::{Global, OutputArgs, WaitArgs};
 use crate::cluster::{Attempt, Cluster, Subject};
 use crate::commands::services::{checked, ending};
+use crate::complete;
 use crate::error::{Error, Exit, Outcome};
 use crate::output;
 use crate::settings::{Project, Settings};
@@ -21,6 +22,7 @@ const VERB: &str = "reissue the database credential of";
 #[derive(clap::Args)]
 pub(crate) struct ReissueArgs {
     /// The service
+    #[arg(add = complete::services())]
     name: String,
 
     #[command(flatten)]
