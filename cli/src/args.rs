@@ -48,7 +48,7 @@ pub(crate) struct Global {
 /// The commands; each is described where its arguments are.
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Validates, applies, shows and deletes services
+    /// Validates, applies, shows, changes and deletes services
     #[command(subcommand, visible_alias = "service")]
     Services(services::Command),
     /// Creates, shows and deletes projects

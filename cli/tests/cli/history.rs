@@ -5,7 +5,7 @@ use insta::assert_snapshot;
 use serde_json::{Value, json};
 
 use crate::support::objects::{SERVICES, service, status};
-use crate::support::{Fake, Home, Ran, Reply, Stored, assert_schema};
+use crate::support::{Fake, Home, Ran, Reply, Request, Stored, assert_schema};
 
 const REVISIONS: &str = "/apis/apps/v1/namespaces/ankka-shop/controllerrevisions";
 
@@ -13,7 +13,7 @@ fn run(fake: &Fake, arguments: &[&str]) -> Ran {
     Home::new().run_with(fake, &[&["services"], arguments].concat())
 }
 
-fn image(tag: &str) -> Value {
+pub(crate) fn image(tag: &str) -> Value {
     json!({ "image": format!("registry.example.com/acme/cart:{tag}"), "env": [{ "name": "TAG", "value": tag }] })
 }
 
@@ -31,7 +31,7 @@ fn change(generation: i64, kind: &str, tag: &str) -> Value {
 }
 
 /// Generation 5: first, second, paused, resumed by somebody whose image is unknown, third.
-fn lived() -> Value {
+pub(crate) fn lived() -> Value {
     let mut resumed = change(4, "resumed", "2");
     resumed.as_object_mut().expect("an object").remove("image");
     resumed["who"] = json!("");
@@ -47,22 +47,25 @@ fn lived() -> Value {
 
 /// A server that holds this service, and keeps the descriptors with these tags.
 fn keeping(stored: &Stored, tags: &'static [&'static str]) -> Fake {
-    stored.serve(move |request| {
-        let name = request.path.strip_prefix(REVISIONS)?.strip_prefix('/')?;
-        let kept = tags
-            .iter()
-            .map(|tag| image(tag))
-            .find(|service| name == ankka_crds::names::revision("cart", &digest_of(service)));
-        Some(kept.map_or_else(
-            || Reply::status(404, "NotFound", "not found", &json!({ "name": name, "kind": "controllerrevisions" })),
-            |service| {
-                Reply::ok(json!({
-                    "apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": { "name": name }, "revision": 2,
-                    "data": { "name": "cart", "service": service },
-                }))
-            },
-        ))
-    })
+    stored.serve(move |request| kept(request, tags))
+}
+
+/// What is answered about a descriptor of before when those with these tags are kept; none when it is about something else.
+pub(crate) fn kept(request: &Request, tags: &[&str]) -> Option<Reply> {
+    let name = request.path.strip_prefix(REVISIONS)?.strip_prefix('/')?;
+    let kept = tags
+        .iter()
+        .map(|tag| image(tag))
+        .find(|service| name == ankka_crds::names::revision("cart", &digest_of(service)));
+    Some(kept.map_or_else(
+        || Reply::status(404, "NotFound", "not found", &json!({ "name": name, "kind": "controllerrevisions" })),
+        |service| {
+            Reply::ok(json!({
+                "apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": { "name": name }, "revision": 2,
+                "data": { "name": "cart", "service": service },
+            }))
+        },
+    ))
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod database;
 mod delete;
 mod diff;
 mod doctor;
+mod documentation;
 mod exec;
 mod expose;
 mod history;

@@ -44,5 +44,6 @@ fn there_is_a_manual_page_for_each_command() {
     let page = |name: &str| std::fs::read_to_string(home.path().join("pages").join(name)).expect(name);
     assert!(page("ankka.1").contains("Runs services on Kubernetes"));
     assert!(page("ankka-services-apply.1").contains("dry\\-run"));
+    assert!(page("ankka-services-database-reissue.1").contains("database login"));
     assert!(page("ankka-projects-delete.1").contains("No command deletes data"));
 }

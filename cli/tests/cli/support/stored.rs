@@ -45,7 +45,8 @@ impl Stored {
         })
     }
 
-    fn patch(&self, request: &Request) -> Reply {
+    /// Changes it as a request asks.
+    pub(crate) fn patch(&self, request: &Request) -> Reply {
         let mut object = self.object.lock().expect("no test has panicked in it");
         let made_from = &request.body["metadata"]["resourceVersion"];
         if !made_from.is_null() && *made_from != object["metadata"]["resourceVersion"] {
