@@ -238,6 +238,7 @@ impl World {
             database: self.database.as_ref(),
             pods: &self.pods,
             route: RouteFacts::default(),
+            revisions: &[],
         })
     }
 
