@@ -9,10 +9,11 @@ use serde_json::Value;
 const ALLOWED: &[(&str, &[&str])] = &[
     ("ankka-crds", &[]),
     ("ankka-desired", &["ankka-crds"]),
-    ("ankka-runtime", &[]),
-    ("ankka-operator", &["ankka-crds", "ankka-desired", "ankka-runtime"]),
     ("ankka-database", &["ankka-crds", "ankka-runtime"]),
-    ("ankka-webhook", &["ankka-crds"]),
+    ("ankka-telemetry", &[]),
+    ("ankka-runtime", &["ankka-telemetry"]),
+    ("ankka-operator", &["ankka-crds", "ankka-desired", "ankka-runtime", "ankka-telemetry"]),
+    ("ankka-webhook", &["ankka-crds", "ankka-telemetry"]),
     ("ankka-cli", &["ankka-crds", "ankka-desired"]),
 ];
 

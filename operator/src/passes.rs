@@ -10,8 +10,11 @@ use ankka_runtime::{
     wire::Wire,
     workers,
 };
+use ankka_telemetry::SPANS;
 use kube::Client;
 use tokio::{sync::mpsc, time::Instant};
+
+use tracing::{Instrument, field::Empty};
 
 use crate::{
     act::Actor,
@@ -90,11 +93,14 @@ impl workers::Passes<Key> for Passes {
                 Key::Project(id) => self.projects.pass(id).await,
             }
         };
-        let result = tokio::time::timeout(DEADLINE, pass).await.unwrap_or(Err(Error::Deadline(DEADLINE)));
         let (subject, namespace, name) = match key {
             Key::Service(id) => ("Service", Some(&*id.namespace), &*id.name),
             Key::Project(id) => ("Project", None, &**id),
         };
+        let span = tracing::info_span!(target: SPANS, "reconcile", subject, namespace, name, error = Empty);
+        let pass = tokio::time::timeout(DEADLINE, pass).instrument(span.clone());
+        let result = pass.await.unwrap_or(Err(Error::Deadline(DEADLINE)));
+        span.record("error", result.as_ref().err().map(Error::label));
         let took = start.elapsed();
         self.metrics.passed(subject, took, result.as_ref().err().map(Error::label));
         result.unwrap_or_else(|error| {

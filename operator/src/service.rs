@@ -4,7 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use ankka_crds::{AnkkaService, AnkkaServiceStatus, resources::Condition};
 use ankka_desired::{Action, ChildKind, Facts, RouteFacts, Settings, decide, revisions::Recording};
+use ankka_telemetry::SPANS;
 use kube::{Resource, core::DynamicObject};
+
+use tracing::Instrument;
 
 use crate::{
     act::{Actor, Outcome},
@@ -40,7 +43,8 @@ impl Services {
     pub async fn pass(&self, id: &ServiceId) -> Result<Next, Error> {
         if let Some(known) = self.cache.service(id) {
             for kind in known.probed {
-                self.actor.probe(id, kind).await?;
+                let observe = tracing::info_span!(target: SPANS, "observe");
+                self.actor.probe(id, kind).instrument(observe).await?;
             }
             for name in known.probed_revisions {
                 self.recorder.probe(id, &name).await?;
@@ -71,7 +75,9 @@ impl Services {
             }
             let reported_on = decision.actions.iter().any(is_reported_on);
             let routes = decision.actions.iter().any(|action| action.kind() == ChildKind::HttpRoute);
-            let acted = self.actor.all(id, decision.actions).await;
+            let actions = decision.actions.len();
+            let act = tracing::info_span!(target: SPANS, "act", actions);
+            let acted = self.actor.all(id, decision.actions).instrument(act).await;
             if routes {
                 // No watch tells what is known already from the answers to our own writes.
                 self.cache.rivals(id).into_iter().for_each(|rival| self.statuses.queue.add(rival));
@@ -124,6 +130,7 @@ impl Services {
     }
 
     fn decide(&self, known: &Snapshot, service: &AnkkaService) -> ankka_desired::Decision {
+        let _decide = tracing::info_span!(target: SPANS, "decide").entered();
         decide(&Facts {
             service,
             project: known.project.as_ref(),
@@ -144,7 +151,8 @@ impl Services {
         status: AnkkaServiceStatus,
         known: &Snapshot,
     ) -> Result<Next, Error> {
-        Ok(match self.statuses.service(id, service, status, known.held).await? {
+        let report = tracing::info_span!(target: SPANS, "report");
+        Ok(match self.statuses.service(id, service, status, known.held).instrument(report).await? {
             Reported::Held(left) => Next::After(left),
             Reported::Judge => Next::After(SOON),
             // No watch tells when a stranger's object goes away.

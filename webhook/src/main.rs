@@ -1,11 +1,19 @@
 //! The admission webhook of Ankka.
 
+use ankka_telemetry::{About, Collector, Telemetry};
 use ankka_webhook::{Settings, run};
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     // Two TLS providers may be compiled in; the choice is made once, before anything opens a connection.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
-    tracing_subscriber::fmt().json().flatten_event(true).with_env_filter(ankka_webhook::settings::log_filter()?).init();
-    run(Settings::from_env()?).await
+    let collector = Collector::read(|name| std::env::var(name).ok())?;
+    let about = About { program: env!("CARGO_PKG_NAME"), version: env!("CARGO_PKG_VERSION") };
+    let telemetry = Telemetry::begin(about, ankka_webhook::settings::log_filter()?, collector.as_ref())?;
+    let ended = match Settings::from_env() {
+        Ok(settings) => run(settings).await,
+        Err(malformed) => Err(malformed.into()),
+    };
+    telemetry.end().await;
+    ended
 }

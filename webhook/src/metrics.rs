@@ -68,13 +68,18 @@ impl Metrics {
         self
     }
 
-    /// Counts one review that took `seconds`. No verdict: it could not be read.
-    pub fn reviewed(&self, endpoint: &'static str, verdict: Option<&Verdict>, seconds: f64) {
-        let outcome = match verdict {
+    /// The word for a verdict. None: it could not be read.
+    pub fn outcome(verdict: Option<&Verdict>) -> &'static str {
+        match verdict {
             Some(Verdict::Admit { .. }) => "admitted",
             Some(Verdict::Deny(_)) => "denied",
             None => "unreadable",
-        };
+        }
+    }
+
+    /// Counts one review that took `seconds`. No verdict: it could not be read.
+    pub fn reviewed(&self, endpoint: &'static str, verdict: Option<&Verdict>, seconds: f64) {
+        let outcome = Self::outcome(verdict);
         self.reviews.get_or_create(&Review { endpoint, outcome }).inc();
         self.seconds.observe(seconds);
     }

@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Instant};
 
 use ankka_crds::{AnkkaServiceSpec, resources::AnkkaProjectSpec};
+use ankka_telemetry::SPANS;
 use axum::{
     Router,
     body::Bytes,
@@ -13,6 +14,7 @@ use axum::{
     routing::{get, post},
 };
 use serde::{Deserialize, de::DeserializeOwned};
+use tracing::field::Empty;
 
 use crate::{
     certificates,
@@ -106,6 +108,8 @@ where
     S: DeserializeOwned + Default,
 {
     let began = Instant::now();
+    let span = tracing::info_span!(target: SPANS, "review", endpoint, namespace = Empty, name = Empty, outcome = Empty);
+    let _entered = span.enter();
     let request = match review::read::<S>(body) {
         Ok(request) => request,
         Err(error) => {
@@ -117,6 +121,9 @@ where
     let (new, old) = (request.object.as_ref(), request.old.as_ref());
     let metadata = new.map(|new| &new.metadata).or(old.map(|old| &old.metadata));
     let name = metadata.and_then(|metadata| metadata.name.as_deref()).unwrap_or_default();
+    span.record("namespace", metadata.and_then(|metadata| metadata.namespace.as_deref()));
+    span.record("name", name);
+    span.record("outcome", Metrics::outcome(Some(&verdict)));
     if let Verdict::Deny(problems) = &verdict {
         // Fields only: what a user wrote in them may be a secret.
         let fields = logged(problems.iter().map(|problem| problem.path.as_str()));

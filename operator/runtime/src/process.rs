@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use ankka_telemetry::{Collector, Telemetry};
 use anyhow::Context;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -38,20 +39,39 @@ impl About {
         if rustls::crypto::aws_lc_rs::default_provider().install_default().is_err() {
             return ExitCode::FAILURE;
         }
-        let ended = match log() {
-            Ok(()) => match stop_on_signal() {
-                Ok(stop) => operate(stop).await,
-                Err(error) => Err(error),
-            },
-            Err(refused) => Err(refused.into()),
+        let (telemetry, settled) = match self.begin() {
+            Ok(begun) => begun,
+            Err(error) => return unheard(&error),
         };
-        match ended {
+        let ended = match settled.and_then(|()| stop_on_signal()) {
+            Ok(stop) => operate(stop).await,
+            Err(error) => Err(error),
+        };
+        let code = match ended {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
                 tracing::error!(error = format!("{error:#}"), "{} ends", self.program);
                 ExitCode::FAILURE
             }
-        }
+        };
+        telemetry.end().await;
+        code
+    }
+
+    /// Begins to log, by `ANKKA_LOG` or else `RUST_LOG`, and to trace where there is a collector. Where they say what cannot be,
+    /// that is logged, too.
+    fn begin(self) -> anyhow::Result<(Telemetry, anyhow::Result<()>)> {
+        let variable = |name: &str| std::env::var(name).ok();
+        let (filter, log) = match log_filter(variable) {
+            Ok(filter) => (filter, Ok(())),
+            Err(refused) => (EnvFilter::new(LOG), Err(refused.into())),
+        };
+        let (collector, traces) = match Collector::read(variable) {
+            Ok(collector) => (collector, Ok(())),
+            Err(unusable) => (None, Err(unusable.into())),
+        };
+        let about = ankka_telemetry::About { program: self.program, version: self.version };
+        Ok((Telemetry::begin(about, filter, collector.as_ref())?, log.and(traces)))
     }
 
     #[expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line that is answered at once")]
@@ -90,13 +110,9 @@ fn stop_on_signal() -> anyhow::Result<CancellationToken> {
     Ok(stop)
 }
 
-/// One JSON object a line on standard output. `ANKKA_LOG`, or else `RUST_LOG`, says what is logged; where they say what
-/// cannot be, that is logged, too.
-fn log() -> Result<(), Refusal> {
-    let (filter, refused) = match log_filter(|name| std::env::var(name).ok()) {
-        Ok(filter) => (filter, Ok(())),
-        Err(refused) => (EnvFilter::new(LOG), Err(refused)),
-    };
-    tracing_subscriber::fmt().json().flatten_event(true).with_env_filter(filter).init();
-    refused
+/// Why the process cannot even log.
+#[expect(clippy::print_stderr, reason = "there is no log")]
+fn unheard(error: &anyhow::Error) -> ExitCode {
+    eprintln!("error: {error:#}");
+    ExitCode::FAILURE
 }

@@ -2,6 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
+use ankka_telemetry::SPANS;
 use kube::{
     Client,
     api::{DeleteParams, GetParams, PostParams, Preconditions},
@@ -9,6 +10,8 @@ use kube::{
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+
+use tracing::Instrument;
 
 use crate::{error::Error, metrics::Metrics};
 
@@ -102,7 +105,11 @@ impl Wire {
         request: Built,
     ) -> Result<T, Error> {
         let answer = match request {
-            Ok(request) => self.client.request(request).await,
+            Ok(request) => {
+                let (kind, name, namespace) = (target.kind, target.name, target.namespace);
+                let span = tracing::info_span!(target: SPANS, "request", verb, kind, name, namespace);
+                self.client.request(request).instrument(span).await
+            }
             Err(error) => Err(kube::Error::BuildRequest(error)),
         };
         answer.map_err(|cause| Error::Api { verb, object: target.to_string(), cause: Box::new(cause) })

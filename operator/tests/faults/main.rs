@@ -6,5 +6,6 @@ mod history;
 mod operator;
 mod others;
 mod routes;
+mod traces;
 
 use ankka_testing::{api, fault};
