@@ -4,7 +4,7 @@ use axum::extract::ws::{Message, WebSocket};
 use serde_json::json;
 
 use crate::support::objects::{PODS, instance};
-use crate::support::{Fake, Home, Ran, Reply, Request};
+use crate::support::{Fake, Home, Ran, Reply, Request, assert_schema};
 
 /// Writes to both outputs, gives standard input back, and ends with code 42.
 async fn echo(mut socket: WebSocket) {
@@ -62,6 +62,23 @@ fn standard_input_is_passed_on_to_its_end() {
     assert_eq!(ran.status, 42);
     assert_eq!(ran.stdout, format!("out\n{long}"));
     assert!(ran.stderr.ends_with("err\n"), "{}", ran.stderr);
+}
+
+#[test]
+fn programs_get_all_that_was_printed_in_one_object() {
+    let (home, fake) = (Home::new(), Fake::start(cluster));
+    home.file("kubeconfig", fake.kubeconfig());
+    let named =
+        ["services", "exec", "-i", "cart", "-o", "json", "-p", "shop", "--kubeconfig", "kubeconfig", "--", "cat"];
+    let ran = Ran::of(home.command(&named).write_stdin("in"));
+    assert_eq!(ran.status, 42, "{}", ran.transcript());
+    assert_schema("exec", &ran.json());
+    assert_eq!(
+        ran.json(),
+        json!({
+            "instance": "cart-abc-bbbbb", "container": "service", "exitCode": 42, "stdout": "out\nin", "stderr": "err\n",
+        })
+    );
 }
 
 #[test]

@@ -4,11 +4,13 @@ use std::io::{self, IsTerminal, Read, Write};
 use std::pin::pin;
 use std::time::Duration;
 
+use clap::ValueEnum;
 use crossterm::terminal;
 use futures::SinkExt;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Status;
 use kube::ResourceExt;
 use kube::api::{AttachParams, AttachedProcess, TerminalSize};
+use serde::Serialize;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::sync::mpsc;
 
@@ -23,6 +25,8 @@ use crate::settings::{Project, Settings};
 
 /// How much is passed on at a time, in bytes.
 const PIECE: usize = 32 * 1024;
+/// How much of each output is kept for programs, in bytes.
+const MOST: usize = 1024 * 1024;
 /// How often the terminal's size is looked at.
 const RESIZE: Duration = Duration::from_millis(250);
 /// How long what has arrived may take to be printed once the connection is gone.
@@ -47,9 +51,41 @@ pub(crate) struct ExecArgs {
     #[arg(short = 'i', long)]
     stdin: bool,
 
+    /// How the result is printed: as the command prints it, or all of it as one object
+    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
+    output: Format,
+
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<String>,
+}
+
+/// How the result is printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people
+    #[default]
+    Text,
+    /// For programs, once the command has ended
+    Json,
+}
+
+impl ExecArgs {
+    /// Whether errors are JSON too.
+    pub(crate) fn json(&self) -> bool {
+        self.output == Format::Json
+    }
+}
+
+/// What a command did, for programs.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Executed<'a> {
+    instance: &'a str,
+    container: &'static str,
+    exit_code: u8,
+    stdout: String,
+    stderr: String,
 }
 
 /// Runs the command.
@@ -58,10 +94,10 @@ pub(crate) async fn exec(args: ExecArgs, global: &Global) -> Outcome {
     checked(&args.name)?;
     let cluster = Cluster::connect(global).await?;
     let instance = instance(&cluster, &project, &args).await?;
-    let terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
+    let terminal = !args.json() && io::stdin().is_terminal() && io::stdout().is_terminal();
     let params = AttachParams {
         container: Some(args.container.name().to_owned()),
-        stdin: args.stdin || io::stdin().is_terminal(),
+        stdin: args.stdin || !args.json() && io::stdin().is_terminal(),
         stdout: true,
         stderr: !terminal,
         tty: terminal,
@@ -74,11 +110,45 @@ pub(crate) async fn exec(args: ExecArgs, global: &Global) -> Outcome {
         .exec(&instance, &args.command, &params)
         .await
         .map_err(|cause| cluster.explain(attempt, cause))?;
-    let ended = attached(process, terminal).await;
-    match ended {
-        Some(status) => ending(&status, &instance),
-        None => Err(Error::new(format!("the connection to instance '{instance}' broke"))
-            .hint("whether the command goes on is not known")),
+    let (mut out, mut err) = (Kept::default(), Kept::default());
+    let ended = if args.json() {
+        attached(process, terminal, &mut out, &mut err).await
+    } else {
+        attached(process, terminal, io::stdout(), io::stderr()).await
+    };
+    let status = ended.ok_or_else(|| {
+        Error::new(format!("the connection to instance '{instance}' broke"))
+            .hint("whether the command goes on is not known")
+    })?;
+    let exit = ending(&status, &instance)?;
+    if args.json() {
+        let exit_code = if let Exit::Code(code) = exit { code } else { 0 };
+        let container = args.container.name();
+        let executed = Executed { instance: &instance, container, exit_code, stdout: out.text(), stderr: err.text() };
+        output::json(&executed)?;
+    }
+    Ok(exit)
+}
+
+/// What a command printed, up to a limit.
+#[derive(Default)]
+struct Kept(Vec<u8>);
+
+impl Kept {
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.0).into_owned()
+    }
+}
+
+impl Write for Kept {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let room = MOST.saturating_sub(self.0.len());
+        self.0.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -100,7 +170,12 @@ async fn instance(cluster: &Cluster, project: &Project, args: &ExecArgs) -> Resu
 }
 
 /// Passes everything on until the command has ended. None when it is not known how.
-async fn attached(mut process: AttachedProcess, terminal: bool) -> Option<Status> {
+async fn attached(
+    mut process: AttachedProcess,
+    terminal: bool,
+    to: impl Write,
+    errors_to: impl Write,
+) -> Option<Status> {
     let _raw = terminal.then(Raw::begin);
     if let Some(mut input) = process.stdin() {
         let mut typed = typed();
@@ -136,7 +211,7 @@ async fn attached(mut process: AttachedProcess, terminal: bool) -> Option<Status
             None => None,
         }
     };
-    let mut passing = pin!(futures::future::join(pass_on(out, io::stdout()), pass_on(err, io::stderr())));
+    let mut passing = pin!(futures::future::join(pass_on(out, to), pass_on(err, errors_to)));
     let mut ended = pin!(ended);
     tokio::select! {
         status = &mut ended => {

@@ -77,7 +77,7 @@ impl Command {
             Self::Database(command) => command.json(),
             Self::Delete(args) => args.output.json(),
             Self::Logs(args) => args.json(),
-            Self::Exec(_) => false,
+            Self::Exec(args) => args.json(),
             Self::PortForward(args) => args.output.json(),
         }
     }
