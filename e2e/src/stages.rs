@@ -8,12 +8,13 @@ use ankka_crds::{
     resources::{AnkkaProjectSpec, NOT_OBSERVED},
 };
 use ankka_desired::{
-    Action, DatabaseServer, DatabaseState, Facts, Gateway, PodState, ProjectFacts, RouteFacts, Seen, Settings,
-    WorkloadState, decide,
+    Action, Cause, DatabaseServer, DatabaseState, Facts, Gateway, PodState, Problem, ProjectFacts, RouteFacts, Seen,
+    Settings, WorkloadState, decide,
     project::{self, NamespaceSeen},
 };
 use anyhow::{Context, Result};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use k8s_openapi::jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::paths::workspace;
@@ -94,7 +95,7 @@ fn services() -> Vec<Stage> {
     let problem = PodState {
         name: "cart-1".to_owned(),
         template: "new".to_owned(),
-        problem: Some("ImagePullBackOff: manifest unknown".to_owned()),
+        problem: Some(Problem { cause: Cause::Image, text: "ImagePullBackOff: manifest unknown".to_owned() }),
         ..PodState::default()
     };
     let late = WorkloadState { deadline_exceeded: Some("timed out".to_owned()), ..workload(4, 1, 3) };
@@ -237,6 +238,7 @@ impl World {
             workload: self.workload.as_ref(),
             database: self.database.as_ref(),
             pods: &self.pods,
+            now: Timestamp::UNIX_EPOCH,
             route: RouteFacts::default(),
             revisions: &[],
         })

@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use ankka_crds::{AnkkaService, AnkkaServiceStatus, resources::Condition};
 use ankka_desired::{Action, ChildKind, Facts, RouteFacts, Settings, decide, revisions::Recording};
 use ankka_telemetry::SPANS;
+use jiff::Timestamp;
 use kube::{Resource, core::DynamicObject};
 
 use tracing::Instrument;
@@ -61,6 +62,7 @@ impl Services {
                 return Ok(Next::Resync);
             }
             let decision = self.decide(&known, &service);
+            let review = decision.review;
             // What is written although this generation has been reported on is being put right.
             let observed = service.status.as_ref().and_then(|status| status.observed_generation);
             let repair = (!decision.actions.is_empty() && observed == service.metadata.generation)
@@ -89,7 +91,9 @@ impl Services {
                     }
                     let status = if reported_on { self.after(id, &service) } else { None };
                     let next = self.report(id, &service, status.unwrap_or(decision.status), &known).await?;
-                    return self.keep(id, decision.recordings, observed == service.metadata.generation, next).await;
+                    let repairs = observed == service.metadata.generation;
+                    let next = self.keep(id, decision.recordings, repairs, next).await?;
+                    return Ok(no_later(next, review));
                 }
                 Ok(Outcome::Judge) => {}
                 Err(error) => {
@@ -140,6 +144,7 @@ impl Services {
             database: known.database.as_ref(),
             pods: &known.pods,
             revisions: &known.revisions,
+            now: Timestamp::now(),
             route: RouteFacts { served: known.routes_served, state: known.route.as_ref(), rivals: &known.rivals },
         })
     }
@@ -185,6 +190,17 @@ impl Services {
 }
 
 /// Whether the answer to the write says how the object is doing.
+/// What is next, and no later than when there may be another thing to say.
+fn no_later(next: Next, review: Option<Timestamp>) -> Next {
+    let Some(left) = review.map(|at| Timestamp::now().duration_until(at)) else { return next };
+    let left = Duration::try_from(left).unwrap_or_default() + SOON;
+    match next {
+        Next::Resync => Next::After(left),
+        Next::After(sooner) => Next::After(sooner.min(left)),
+        other => other,
+    }
+}
+
 fn is_reported_on(action: &Action) -> bool {
     matches!(action, Action::Update { child, .. } if matches!(child.kind, ChildKind::Deployment | ChildKind::HttpRoute))
 }

@@ -10,7 +10,7 @@ use ankka_crds::{AnkkaDatabase, ValidatedService, names, validated};
 
 use crate::objects::Database;
 use crate::status::{self, Lifecycle, Reason, Verdict};
-use crate::{DatabaseServer, DatabaseState, Facts};
+use crate::{Cause, DatabaseServer, DatabaseState, Facts, Problem};
 
 /// Why a service that does not supply its own database cannot be run.
 pub(crate) const NO_SERVER: &str = "the installation has no database server";
@@ -94,6 +94,14 @@ pub(crate) fn obstacle(facts: &Facts<'_>, service: &ValidatedService) -> Option<
         Verdict::new(Lifecycle::UpdateInProgress, Reason::WaitingForDatabase, Some(detail))
     };
     Some(verdict)
+}
+
+/// Why instances that have their login may not get on with it.
+pub(crate) fn trouble(facts: &Facts<'_>) -> Option<Problem> {
+    let state = facts.database.filter(|_| facts.settings.database == DatabaseServer::Provisioned)?;
+    let well = matches!(state.phase.as_deref(), Some(PROVISIONED | RECOVERED));
+    let detail = state.detail.as_deref().filter(|_| !well)?;
+    Some(Problem::new(Cause::Database, format!("database: {detail}")))
 }
 
 /// The documented phrase and why. `requested`: whether a database is asked for, if it has not been already.

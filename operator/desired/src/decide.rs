@@ -1,14 +1,15 @@
 //! The decision: from facts to an ordered list of actions and a status.
 
 use ankka_crds::{AnkkaServiceStatus, Context, ValidatedService, compat, names, validate, validated};
+use k8s_openapi::jiff::Timestamp;
 
 use crate::database;
 use crate::objects::{self, Blueprint};
 use crate::revisions::{self, Recording};
 use crate::route::Exposure;
 use crate::status::{self, Hold, Reason};
-use crate::text;
-use crate::{Child, ChildKind, Facts, Seen};
+use crate::{Cause, Child, ChildKind, Facts, Problem, Seen};
+use crate::{text, workload};
 
 /// One write. Each is safe to repeat after a crash at any point.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,6 +65,8 @@ pub struct Decision {
     pub recordings: Vec<Recording>,
     /// The status once they are done. Conditions carry no times: [`crate::with_times`] keeps the old one or sets the present.
     pub status: AnkkaServiceStatus,
+    /// When there may be another thing to say although nothing has changed.
+    pub review: Option<Timestamp>,
 }
 
 /// Decides about one service.
@@ -72,7 +75,7 @@ pub struct Decision {
 pub fn decide(facts: &Facts<'_>) -> Decision {
     if facts.service.metadata.deletion_timestamp.is_some() || facts.project.is_some_and(|project| project.terminating) {
         let status = facts.service.status.clone().unwrap_or_default();
-        return Decision { actions: Vec::new(), recordings: Vec::new(), status };
+        return Decision { actions: Vec::new(), recordings: Vec::new(), status, review: None };
     }
     let judged = judge(facts);
     let is_valid = judged.as_ref().map_or_else(Hold::is_of_valid, |_| true);
@@ -95,7 +98,8 @@ fn judge(facts: &Facts<'_>) -> Result<ValidatedService, Hold> {
         return Err(Hold::failed(Reason::NoSidecarImage, "operator has no sidecar image").about(service));
     }
     if let Some(range) = compat::check(&service, &facts.settings.platform) {
-        return Err(Hold::incompatible(range).about(service));
+        let told = Problem::new(Cause::Incompatible, range).told(facts.place());
+        return Err(Hold::incompatible(told).about(service));
     }
     if let Some(detail) = database::refusal(facts, &service) {
         return Err(Hold::failed(Reason::NoDatabaseServer, detail).about(service));
@@ -169,7 +173,7 @@ fn converge(facts: &Facts<'_>, service: ValidatedService) -> Result<Decision, Ho
         }
     }
     let status = status::of_running(facts, &blueprint, &exposure, &actions, &waiting, obstacle);
-    Ok(Decision { actions, recordings: Vec::new(), status })
+    Ok(Decision { actions, recordings: Vec::new(), status, review: workload::review(facts) })
 }
 
 /// Whether an object is what it should be. A database is asked for again when the request has not arrived; who wrote it last
@@ -213,7 +217,8 @@ fn hold_still(facts: &Facts<'_>, hold: &Hold) -> Decision {
         let kind = ChildKind::HttpRoute;
         actions.push(Action::Delete { kind, name: kind.name_for(facts.name()), uid: seen.uid.clone() });
     }
-    Decision { actions, recordings: Vec::new(), status: status::of_held(facts, hold, exposure.as_ref()) }
+    let status = status::of_held(facts, hold, exposure.as_ref());
+    Decision { actions, recordings: Vec::new(), status, review: None }
 }
 
 /// What a pause takes where the Deployment cannot be rendered.

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use ankka_crds::{AnkkaService, labels};
+use ankka_crds::{AnkkaService, labels, names};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::jiff::Timestamp;
 use serde_json::{Value, json};
 
+use crate::cause::Place;
 use crate::fields::{self, OwnFields};
 use crate::revisions::RevisionSeen;
-use crate::{Child, ChildKind, RouteFacts, Settings};
+use crate::{Child, ChildKind, Problem, RouteFacts, Settings};
 
 /// Everything one decision rests on.
 #[derive(Clone, Debug)]
@@ -29,6 +31,8 @@ pub struct Facts<'a> {
     pub pods: &'a [PodState],
     /// What is kept of the service's descriptors.
     pub revisions: &'a [RevisionSeen],
+    /// The time of the decision.
+    pub now: Timestamp,
     /// What decides about the service's address outside the cluster.
     pub route: RouteFacts<'a>,
 }
@@ -42,6 +46,13 @@ impl<'a> Facts<'a> {
     /// The service's namespace.
     pub(crate) fn namespace(&self) -> &'a str {
         self.service.metadata.namespace.as_deref().unwrap_or_default()
+    }
+
+    /// Where the service is, as next steps name it.
+    pub(crate) fn place(&self) -> Place<'a> {
+        let namespace = self.namespace();
+        let project = names::project_of(&self.settings.prefix, namespace).unwrap_or(namespace);
+        Place { service: self.name(), project, namespace }
     }
 
     /// The service's UID.
@@ -193,10 +204,12 @@ pub struct PodState {
     pub ready: bool,
     /// It is being deleted.
     pub terminating: bool,
-    /// Why it is not ready, `Reason: message`, when its node or the scheduler says so. Never a line of a log.
-    pub problem: Option<String>,
+    /// Why it is not ready, when its node or the scheduler says so.
+    pub problem: Option<Problem>,
     /// All its containers run.
     pub running: bool,
+    /// Since when they do, while it is not ready.
+    pub silent_since: Option<Timestamp>,
     /// How often its containers have ended and were started again, in total.
     pub restarts: i32,
     /// Digest of the running image of the service's own container, e.g. `sha256:…`.

@@ -1,6 +1,7 @@
 //! From a validated service to the objects that run it, and from what is observed to a status. Pure: no client, no clock,
 //! no environment.
 
+pub mod cause;
 pub mod child;
 mod database;
 pub mod decide;
@@ -21,6 +22,7 @@ mod status;
 mod text;
 mod workload;
 
+pub use cause::{Cause, Problem};
 pub use child::{Child, ChildKind, merged, scaled};
 pub use decide::{Action, Decision, decide};
 pub use events::{Event, EventType, event};

@@ -5,10 +5,14 @@
 
 use ankka_crds::names::SERVICE_CONTAINER;
 use k8s_openapi::api::core::v1::{ContainerState, ContainerStateTerminated, ContainerStatus, Pod, PodStatus};
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
-use crate::PodState;
-use crate::objects::{MANAGEMENT_PORT, READY_PATH};
+use crate::objects::{MANAGEMENT_PORT, READY_MISSES, READY_PATH, READY_PERIOD};
 use crate::text;
+use crate::{Cause, PodState, Problem};
+
+/// How long an instance may run without being ready before that is said.
+const PATIENCE: SignedDuration = SignedDuration::from_secs(READY_PERIOD as i64 * READY_MISSES as i64);
 
 impl PodState {
     /// What of a pod the status needs.
@@ -18,6 +22,8 @@ impl PodState {
         let template = meta.labels.as_ref().and_then(|labels| labels.get("pod-template-hash"));
         let containers = status.container_statuses.as_deref().unwrap_or_default();
         let ready = condition_is(&status, "Ready", "True");
+        let running = !containers.is_empty() && containers.iter().all(|container| state(container).running.is_some());
+        let started = containers.iter().filter_map(|container| Some(state(container).running?.started_at?.0));
         Self {
             name: meta.name.clone().unwrap_or_default(),
             template: template.cloned().unwrap_or_default(),
@@ -25,7 +31,8 @@ impl PodState {
             ready,
             terminating: meta.deletion_timestamp.is_some(),
             problem: if ready { None } else { problem(pod, &status) },
-            running: !containers.is_empty() && containers.iter().all(|container| state(container).running.is_some()),
+            running,
+            silent_since: if ready || !running { None } else { started.max() },
             restarts: containers.iter().map(|container| container.restart_count).sum(),
             image_digest: containers
                 .iter()
@@ -35,38 +42,45 @@ impl PodState {
     }
 
     /// Why the pod is not ready, for a pod that has had its time: its node's word, or that it runs and does not answer.
-    pub fn overdue_problem(&self) -> Option<String> {
+    pub fn overdue_problem(&self) -> Option<Problem> {
         let unanswered = || {
             (self.running && !self.ready).then(|| {
-                format!(
-                    "NotReady: instance {} is running but does not answer GET {READY_PATH} on port {MANAGEMENT_PORT}",
-                    self.name
-                )
+                let name = &self.name;
+                let text = format!(
+                    "NotReady: instance {name} is running but does not answer GET {READY_PATH} on port {MANAGEMENT_PORT}"
+                );
+                Problem::new(Cause::Silent, text)
             })
         };
         self.problem.clone().or_else(unanswered)
     }
+
+    /// When the pod will have missed as many probes in a row as take an instance out of service. Its node counts the same
+    /// misses; nothing has to be asked for to know of them.
+    pub(crate) fn silent_at(&self) -> Option<Timestamp> {
+        self.silent_since?.checked_add(PATIENCE).ok()
+    }
 }
 
-fn problem(pod: &Pod, status: &PodStatus) -> Option<String> {
+fn problem(pod: &Pod, status: &PodStatus) -> Option<Problem> {
     // The node gave the whole pod up, e.g. `Evicted`.
     if status.phase.as_deref() == Some("Failed")
         && let Some(reason) = &status.reason
     {
-        return Some(text::reason(reason, status.message.as_deref()));
+        return Some(Problem::new(Cause::Evicted, text::reason(reason, status.message.as_deref())));
     }
     let unscheduled = status.conditions.iter().flatten().find(|condition| {
         condition.type_ == "PodScheduled" && condition.status == "False" && condition.reason.is_some()
     });
     if let Some(condition) = unscheduled {
         let reason = condition.reason.as_deref().unwrap_or_default();
-        return Some(text::reason(reason, condition.message.as_deref()));
+        return Some(Problem::new(Cause::Unschedulable, text::reason(reason, condition.message.as_deref())));
     }
     let init = status.init_container_statuses.iter().flatten();
     init.chain(status.container_statuses.iter().flatten()).find_map(|container| container_problem(pod, container))
 }
 
-fn container_problem(pod: &Pod, container: &ContainerStatus) -> Option<String> {
+fn container_problem(pod: &Pod, container: &ContainerStatus) -> Option<Problem> {
     let state = state(container);
     if let Some(waiting) = &state.waiting {
         let reason = waiting.reason.as_deref().unwrap_or_default();
@@ -77,19 +91,22 @@ fn container_problem(pod: &Pod, container: &ContainerStatus) -> Option<String> {
             "ErrImagePull" | "ImagePullBackOff" => {
                 let cause =
                     message.map(|message| message.split_once("ErrImagePull: ").map_or(message, |(_, cause)| cause));
-                Some(text::reason("ImagePullBackOff", cause))
+                Some(Problem::new(Cause::Image, text::reason("ImagePullBackOff", cause)))
             }
             "CrashLoopBackOff" => {
                 let end = last_end(container);
                 let why = end.and_then(|end| end.reason.as_deref()).map(|why| format!(" ({why})")).unwrap_or_default();
-                Some(text::reason(reason, Some(&format!("{}{why}", ended(container, end)))))
+                let told = text::reason(reason, Some(&format!("{}{why}", ended(container, end))));
+                Some(Problem::new(cause_of(end), told))
             }
             "CreateContainerConfigError" => {
                 let message = message.unwrap_or_default();
                 let reader = missing_secret(message).and_then(|secret| reader_of(pod, &container.name, secret));
-                Some(text::reason(reason, Some(&format!("{message}{}", reader.unwrap_or_default()))))
+                let told = text::reason(reason, Some(&format!("{message}{}", reader.unwrap_or_default())));
+                Some(Problem::new(Cause::Configuration, told))
             }
-            _ => Some(text::reason(reason, message)),
+            "InvalidImageName" => Some(Problem::new(Cause::ImageName, text::reason(reason, message))),
+            _ => Some(Problem::new(Cause::Other, text::reason(reason, message))),
         };
     }
     // Between two starts, or started again and not ready yet: the last end is still the reason.
@@ -97,7 +114,21 @@ fn container_problem(pod: &Pod, container: &ContainerStatus) -> Option<String> {
     if end.exit_code == 0 && state.terminated.is_none() {
         return None;
     }
-    Some(text::reason(end.reason.as_deref().unwrap_or("Error"), Some(&ended(container, Some(end)))))
+    let told = text::reason(end.reason.as_deref().unwrap_or("Error"), Some(&ended(container, Some(end))));
+    Some(Problem::new(cause_of(Some(end)), told))
+}
+
+fn cause_of(end: Option<&ContainerStateTerminated>) -> Cause {
+    match end {
+        Some(end) if is_of_another_architecture(end) => Cause::Architecture,
+        Some(end) if end.reason.as_deref() == Some("OOMKilled") => Cause::Memory,
+        _ => Cause::Crash,
+    }
+}
+
+fn is_of_another_architecture(end: &ContainerStateTerminated) -> bool {
+    let says = end.message.as_deref().is_some_and(|message| message.contains("exec format error"));
+    says && end.reason.as_deref() == Some("StartError")
 }
 
 /// How the container ended, in our own words.
@@ -106,9 +137,11 @@ fn ended(container: &ContainerStatus, end: Option<&ContainerStateTerminated>) ->
     let end = match end {
         None => format!("container {name} does not stay up"),
         Some(end) if end.reason.as_deref() == Some("StartError") => {
-            let architecture = end.message.as_deref().is_some_and(|message| message.contains("exec format error"));
-            let cause =
-                if architecture { ": its program is built for another architecture (exec format error)" } else { "" };
+            let cause = if is_of_another_architecture(end) {
+                ": its program is built for another architecture (exec format error)"
+            } else {
+                ""
+            };
             format!("container {name} could not be started, exit code {}{cause}", end.exit_code)
         }
         Some(end) => format!("container {name} ended with exit code {}", end.exit_code),

@@ -7,7 +7,7 @@ use ankka_crds::{AnkkaServiceStatus, ValidatedService};
 use crate::database;
 use crate::objects::Blueprint;
 use crate::route::{Exposure, Report};
-use crate::{Action, ChildKind, Facts, PodState, WorkloadState};
+use crate::{Action, ChildKind, Facts, workload};
 
 /// Why a service that asks for a bucket gets none.
 pub(crate) const NO_STORE: &str = "the installation has no object store";
@@ -167,7 +167,7 @@ pub(crate) fn of_running(
     } else if actions.iter().any(|action| action.kind() == ChildKind::Deployment) {
         Verdict::new(Lifecycle::UpdateInProgress, Reason::UpdateInProgress, None)
     } else {
-        of_workload(facts.workload, facts.pods, blueprint.instances())
+        workload::verdict(facts, blueprint.instances())
     };
     let address = blueprint.service.port.map(|port| address(&blueprint.service.name, blueprint.namespace, port));
     let writes = actions.iter().any(|action| action.kind() == ChildKind::HttpRoute);
@@ -215,52 +215,6 @@ pub(crate) fn of_held(facts: &Facts<'_>, hold: &Hold, exposure: Option<&Exposure
     Report::tell(route.as_ref(), assemble(facts, verdict, About { service, database, address, desired }))
 }
 
-/// The documented words, first match wins.
-///
-/// What a Deployment says about an older generation of itself says nothing about this one, so that comes first. A rollout
-/// that a quota holds up completes by itself once there is room: it is in progress however long it takes.
-fn of_workload(workload: Option<&WorkloadState>, pods: &[PodState], instances: i32) -> Verdict {
-    let in_progress = |detail| Verdict::new(Lifecycle::UpdateInProgress, Reason::UpdateInProgress, detail);
-    let Some(workload) = workload else {
-        return in_progress(None);
-    };
-    if workload.observed_generation < workload.generation {
-        return in_progress(None);
-    }
-
-    let newest = newest(pods);
-    let problem = newest.iter().find_map(|pod| pod.problem.clone()).or_else(|| workload.replica_failure.clone());
-    let overdue = || problem.clone().or_else(|| newest.iter().find_map(|pod| pod.overdue_problem()));
-    if let (Some(message), None) = (&workload.deadline_exceeded, &workload.replica_failure) {
-        let message =
-            if message.is_empty() { "the rollout did not complete within its progress deadline" } else { message };
-        let detail = overdue().unwrap_or_else(|| message.to_owned());
-        return Verdict::new(Lifecycle::Failed, Reason::DeadlineExceeded, Some(detail));
-    }
-    if workload.updated < instances || workload.total > workload.updated || workload.total > instances {
-        return in_progress(problem);
-    }
-    match workload.ready {
-        ready if ready == instances && instances > 0 => Verdict::new(Lifecycle::Ready, Reason::Ready, None),
-        // Instances that were never ready and have met no obstacle are starting.
-        _ if !workload.complete && problem.is_none() => in_progress(None),
-        ready if ready > 0 => Verdict::new(Lifecycle::PartiallyReady, Reason::InstancesDown, overdue()),
-        _ if instances > 0 => Verdict::new(Lifecycle::Unavailable, Reason::InstancesDown, overdue()),
-        _ => Verdict::new(Lifecycle::NotDeployed, Reason::NotDeployed, None),
-    }
-}
-
-/// The pods of the newest template, oldest first. Pods are made in whole seconds: templates that share the last one count
-/// as equally new.
-fn newest(pods: &[PodState]) -> Vec<&PodState> {
-    let mut pods: Vec<_> = pods.iter().filter(|pod| !pod.terminating).collect();
-    pods.sort_by(|a, b| (&a.created, &a.name).cmp(&(&b.created, &b.name)));
-    let last = pods.last().map(|pod| &pod.created);
-    let templates: Vec<_> = pods.iter().filter(|pod| Some(&pod.created) == last).map(|pod| &pod.template).collect();
-    pods.retain(|pod| templates.contains(&&pod.template));
-    pods
-}
-
 /// What is said beside the verdict.
 struct About<'a> {
     /// The service, where it could be validated.
@@ -276,7 +230,7 @@ fn assemble(facts: &Facts<'_>, verdict: Verdict, about: About<'_>) -> AnkkaServi
     // While instances come and go the digest of before stays: it is said once, when they are there.
     let image_digest = match verdict.lifecycle {
         Lifecycle::Ready | Lifecycle::PartiallyReady => {
-            newest(facts.pods).iter().rev().filter(|pod| pod.ready).find_map(|pod| pod.image_digest.clone())
+            workload::newest(facts.pods).iter().rev().filter(|pod| pod.ready).find_map(|pod| pod.image_digest.clone())
         }
         _ => old.image_digest,
     };

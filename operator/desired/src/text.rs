@@ -3,7 +3,7 @@
 use crate::ChildKind;
 
 /// Longest detail, in bytes: what a node or a quota says can be arbitrarily long.
-const DETAIL_LIMIT: usize = 1024;
+pub(crate) const DETAIL_LIMIT: usize = 1024;
 
 /// Longest list of problems, in bytes: it stands in a status three times, which must stay far below what can be stored.
 pub(crate) const PROBLEMS_LIMIT: usize = 16 * 1024;

@@ -117,7 +117,8 @@ async fn runtime(cluster: &Cluster) -> Result<()> {
     cluster.apply("failures", &descriptor("future", json!({ "runtime": "0.9.0" }))).await?;
     let service = cluster.lifecycle(&namespace, "future", "Unavailable", Duration::from_secs(20)).await?;
     let said = service.status.unwrap_or_default();
-    let expected = "runtime 0.9.0 is outside the platform's supported range: runtimes 0.1.x–0.2.x (platform 0.2.0)";
+    let expected = "runtime 0.9.0 is outside the platform's supported range: runtimes 0.1.x–0.2.x (platform 0.2.0); \
+                    build the image against a supported version and apply it again";
     ensure!(said.detail.as_deref() == Some(expected), "{:?}", said.detail);
     ensure!(
         said.conditions.iter().any(|condition| condition.type_ == "Stalled" && condition.status == "True"),

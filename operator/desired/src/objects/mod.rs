@@ -22,7 +22,7 @@ use crate::route::Route;
 use crate::{Child, ChildKind};
 
 pub(crate) use labels::owner;
-pub(crate) use pod::{MANAGEMENT_PORT, READY_PATH};
+pub(crate) use pod::{MANAGEMENT_PORT, READY_MISSES, READY_PATH, READY_PERIOD};
 
 /// What is rendered: a service that cannot be wrong, and what commands and the installation have set beside it.
 #[derive(Clone, Debug)]

@@ -19,6 +19,10 @@ pub(super) const HTTP_PORT: &str = "http";
 pub(crate) const MANAGEMENT_PORT: i32 = 7626;
 /// Path of that answer.
 pub(crate) const READY_PATH: &str = "/ready";
+/// Between two questions, in seconds.
+pub(crate) const READY_PERIOD: i32 = 5;
+/// So many misses in a row take an instance out of service, so that one long pause does not.
+pub(crate) const READY_MISSES: i32 = 3;
 const REMOTING_PORT: i32 = 17355;
 
 /// A stopping instance goes on serving this long, until every node's proxy knows that it leaves. In seconds.
@@ -105,12 +109,11 @@ fn node(blueprint: &Blueprint<'_>, container: Container) -> Container {
                 port: IntOrString::String("management".to_owned()),
                 ..Default::default()
             }),
-            // No initial delay: the first answer counts at once. Three misses in a row take an instance out of service, so
-            // that one long pause does not.
-            period_seconds: Some(5),
+            // No initial delay: the first answer counts at once.
+            period_seconds: Some(READY_PERIOD),
             timeout_seconds: Some(3),
             success_threshold: Some(1),
-            failure_threshold: Some(3),
+            failure_threshold: Some(READY_MISSES),
             ..Default::default()
         }),
         ..container

@@ -169,7 +169,8 @@ fn an_image_for_another_platform_gets_no_instance_and_running_ones_stay() {
     let status = world.decide().status;
     assert_eq!(world.decide().actions, []);
     assert_eq!(status.lifecycle.as_deref(), Some("Unavailable"));
-    let detail = "runtime 0.3.0 is outside the platform's supported range: runtimes 0.1.x–0.2.x (platform 0.2.0)";
+    let detail = "runtime 0.3.0 is outside the platform's supported range: runtimes 0.1.x–0.2.x (platform 0.2.0); \
+                  build the image against a supported version and apply it again";
     assert_eq!(status.detail.as_deref(), Some(detail));
     assert_eq!(status.address, None);
 

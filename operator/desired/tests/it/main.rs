@@ -1,5 +1,6 @@
 //! Tests of the decision and of what it renders, through the crate's public face.
 
+mod causes;
 mod database;
 mod faults;
 mod hold;

@@ -13,6 +13,7 @@ use ankka_desired::{
     RouteFacts, RouteState, Seen, Settings, WorkloadState, decide,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::jiff::Timestamp;
 use serde_json::{Value, json};
 
 pub(crate) const NAMESPACE: &str = "ankka-shop";
@@ -27,6 +28,7 @@ pub(crate) struct World {
     pub(crate) workload: Option<WorkloadState>,
     pub(crate) database: Option<DatabaseState>,
     pub(crate) pods: Vec<PodState>,
+    pub(crate) now: Timestamp,
     pub(crate) routes_served: bool,
     pub(crate) route: Option<RouteState>,
     pub(crate) rivals: Vec<Claim>,
@@ -73,6 +75,7 @@ impl World {
             workload: None,
             database: Some(provisioned()),
             pods: Vec::new(),
+            now: "2026-11-30T12:00:00Z".parse().expect("a time"),
             routes_served: true,
             route: None,
             rivals: Vec::new(),
@@ -115,6 +118,7 @@ impl World {
             database: self.database.as_ref(),
             pods: &self.pods,
             revisions: &self.revisions,
+            now: self.now,
             route: RouteFacts { served: self.routes_served, state: self.route.as_ref(), rivals: &self.rivals },
         }
     }
