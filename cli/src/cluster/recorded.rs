@@ -60,8 +60,10 @@ impl Cluster {
             return Ok(present);
         }
         self.kept(attempt, &name, project, digest).await?.ok_or_else(|| {
-            Error::new(format!("the descriptor of generation {generation} of service '{name}' is no longer kept"))
-                .hint(format!("of the descriptors before, the newest are kept: 50, of 1 MiB together; {history}"))
+            Error::new(format!("the descriptor of generation {generation} of service '{name}' is not kept"))
+                .hint(format!(
+                    "kept are those used last, 50 of 1 MiB together, unless they were replaced before an operator saw them; {history}"
+                ))
         })
     }
 

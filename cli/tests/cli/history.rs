@@ -118,7 +118,7 @@ fn what_is_kept_under_the_name_and_is_something_else_is_not_brought_back() {
     let ran = run(&fake, &["rollback", "cart", "--to", "2"]);
     assert_eq!((ran.status, ran.stdout.as_str()), (1, ""));
     assert!(
-        ran.stderr.starts_with("error: the descriptor of generation 2 of service 'cart' is no longer kept\n"),
+        ran.stderr.starts_with("error: the descriptor of generation 2 of service 'cart' is not kept\n"),
         "{}",
         ran.stderr
     );

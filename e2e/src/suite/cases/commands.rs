@@ -21,6 +21,9 @@ pub fn cases() -> Vec<Case> {
         Case::new("a_pause_survives_a_deploy_and_ends_with_the_newest_descriptor", |cluster| async move {
             pause(&cluster).await
         }),
+        Case::new("a_rollback_brings_a_recorded_descriptor_back_and_is_recorded_as_one", |cluster| async move {
+            rollback(&cluster).await
+        }),
         Case::new("what_is_exported_applies_to_the_same_and_a_difference_changes_nothing", |cluster| async move {
             difference(&cluster).await
         }),
@@ -83,6 +86,30 @@ async fn pause(cluster: &Cluster) -> Result<()> {
         .map(|variable| variable.value.as_deref())
         .collect();
     ensure!(revisions == [Some("2")], "{revisions:?}");
+    services(cluster, &["delete", name, "--no-wait"]).await?;
+    Ok(())
+}
+
+async fn rollback(cluster: &Cluster) -> Result<()> {
+    let name = "rolled-back";
+    let namespace = cluster.project(PROJECT).await?;
+    cluster.remove(&namespace, name).await?;
+    let (first, second) = (revision(name, 1), revision(name, 2));
+    let mut generations = Vec::new();
+    for wanted in [&first, &second] {
+        cluster.apply(PROJECT, wanted).await?;
+        let ready = cluster.lifecycle(&namespace, name, "Ready", Duration::from_mins(2)).await?;
+        generations.push(ready.metadata.generation.unwrap_or_default());
+    }
+    let said = services(cluster, &["rollback", name, "--wait=2m"]).await?;
+    ensure!(said.starts_with(&format!("rolled back to generation {}\n", generations[0])), "{said}");
+    let stored = cluster.service(&namespace, name).await?;
+    ensure!(json!(stored.spec.service) == first["service"], "{:?}", stored.spec.service);
+    let newest = history::of(&stored).into_iter().next().context("there is no history")?;
+    ensure!((newest.kind, newest.rolled_back_to) == (Kind::RolledBack, Some(generations[0])), "{newest:?}");
+    let generation = generations[1].to_string();
+    let printed = services(cluster, &["history", name, "--generation", &generation]).await?;
+    ensure!(serde_json::from_str::<Value>(&printed)? == second, "{printed}");
     services(cluster, &["delete", name, "--no-wait"]).await?;
     Ok(())
 }
