@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use ankka_crds::{
-    AnkkaProject, AnkkaService, AnkkaServiceSpec, Installation,
+    AnkkaDatabase, AnkkaProject, AnkkaService, AnkkaServiceSpec, Installation,
     compat::Platform,
-    resources::{AnkkaProjectSpec, NOT_OBSERVED},
+    resources::{AnkkaDatabaseSpec, AnkkaDatabaseStatus, AnkkaProjectSpec, NOT_OBSERVED},
 };
+use ankka_database::status::{Outcome, told, with_times};
 use ankka_desired::{
     Action, Cause, DatabaseServer, DatabaseState, Facts, Gateway, PodState, Problem, ProjectFacts, RouteFacts, Seen,
     Settings, WorkloadState, decide,
@@ -32,7 +33,7 @@ pub struct Stage {
 
 /// All stages, in the order of the documentation.
 pub fn all() -> Vec<Stage> {
-    [services(), projects()].into_iter().flatten().collect()
+    [services(), projects(), databases()].into_iter().flatten().collect()
 }
 
 /// What `docs/reference/statuses.md` says of one stage.
@@ -319,4 +320,20 @@ fn own_namespace() -> NamespaceSeen {
     };
     let metadata = serde_json::from_value(namespace.body["metadata"].clone()).expect("metadata");
     NamespaceSeen::of(&metadata)
+}
+
+fn databases() -> Vec<Stage> {
+    let told = |name, outcome| {
+        let mut database = AnkkaDatabase::new("cart", AnkkaDatabaseSpec::default());
+        database.metadata.generation = Some(1);
+        let status = told(&database, AnkkaDatabaseStatus::default(), outcome);
+        database.status = with_times(None, status, "2026-11-30T12:00:00Z");
+        stage(name, &database)
+    };
+    vec![
+        told("a database is being made", Outcome::Making),
+        told("the database server is waited for", Outcome::Waiting("connection refused")),
+        told("a database cannot be made", Outcome::Failed("Refused", "permission denied")),
+        told("a database is there", Outcome::Provisioned),
+    ]
 }

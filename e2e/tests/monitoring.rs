@@ -63,10 +63,15 @@ fn exported() -> Result<BTreeMap<String, Metric>> {
     operator.passed("Service", Duration::ZERO, Some("conflict"));
     operator.wrote("create", "Deployment");
     operator.watch_broke("deployments");
+    let mut database = ankka_database::run::metrics();
+    database.look_up(Lateness(Arc::new(Queue::<u8>::new(timing))));
+    database.passed("Database", Duration::ZERO, Some("server_unavailable"));
+    database.wrote("create", "role");
+    database.watch_broke("ankkadatabases");
     let webhook = ankka_webhook::metrics::Metrics::default();
     webhook.reviewed("services", Some(&Verdict::admit()), 0.0);
     webhook.passed(Some(&Outcome::default()));
-    let text = [operator.render(0, 0), webhook.text()?].concat();
+    let text = [operator.render(0, 0), database.render(0, 0), webhook.text()?].concat();
 
     let mut all = BTreeMap::<String, Metric>::new();
     for line in text.lines() {

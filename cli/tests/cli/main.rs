@@ -10,6 +10,7 @@ mod delete;
 mod diff;
 mod doctor;
 mod documentation;
+mod documented_commands;
 mod exec;
 mod expose;
 mod history;

@@ -14,6 +14,9 @@ use kube::{Client, Resource};
 use serde_json::json;
 use tokio::time::Instant;
 
+use ankka_telemetry::SPANS;
+use tracing::{Instrument, field::Empty};
+
 use crate::{
     cache::{Cache, Key},
     decide::{Facts, Intent, Plan, decide},
@@ -154,11 +157,16 @@ impl workers::Passes<Key> for Passes {
     /// One pass, with its deadline, counted and, where it did not finish, logged.
     async fn one(&self, key: &Key) -> Next {
         let start = Instant::now();
-        let result = tokio::time::timeout(DEADLINE, self.pass(key)).await.unwrap_or(Err(Error::Deadline(DEADLINE)));
+        let (namespace, name) = (&*key.namespace, &*key.name);
+        let span =
+            tracing::info_span!(target: SPANS, "reconcile", subject = "Database", namespace, name, error = Empty);
+        let pass = tokio::time::timeout(DEADLINE, self.pass(key)).instrument(span.clone());
+        let result = pass.await.unwrap_or(Err(Error::Deadline(DEADLINE)));
+        span.record("error", result.as_ref().err().map(Error::label));
         let took = start.elapsed();
         self.wire.metrics.passed("Database", took, result.as_ref().err().map(Error::label));
         result.unwrap_or_else(|error| {
-            let (namespace, name, milliseconds) = (&*key.namespace, &*key.name, took.as_millis());
+            let milliseconds = took.as_millis();
             tracing::warn!(namespace, name, %error, milliseconds, "the pass did not finish, it is tried again");
             Next::Retry
         })

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ankka_runtime::{
     http::{self, Health},
     metrics::Metrics,
-    queue::Queue,
+    queue::{Lateness, Queue},
     tenure::{Tenure, guarded},
     workers::{Replica, Tasks, end_of},
 };
@@ -33,7 +33,9 @@ pub async fn run(settings: Settings, mut config: Config, stop: CancellationToken
 
     let cache = Arc::new(Cache::default());
     let queue = Arc::new(Queue::new(settings.timing));
-    let metrics = Arc::new(metrics());
+    let mut metrics = metrics();
+    metrics.look_up(Lateness(queue.clone()));
+    let metrics = Arc::new(metrics);
     let mut tasks = Tasks::new();
 
     let observer = Observer { cache: cache.clone(), queue: queue.clone(), metrics: metrics.clone() };
