@@ -1,15 +1,17 @@
 //! A service that cannot run says why, and what runs already goes on.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use k8s_openapi::api::core::v1::{ResourceQuota, Secret};
+use k8s_openapi::api::core::v1::{Event, ResourceQuota, Secret};
 use kube::{
     Api,
-    api::{DeleteParams, PostParams},
+    api::{DeleteParams, ListParams, PostParams},
 };
 use serde_json::{Value, json};
 
+use crate::install::SIDECAR;
+use crate::platform::images::PAUSE;
 use crate::suite::{
     Case, Cluster,
     cluster::{descriptor, eventually},
@@ -34,6 +36,12 @@ pub fn cases() -> Vec<Case> {
         Case::new("a_bucket_without_a_store_fails_with_the_reason", |cluster| async move { no_store(&cluster).await }),
         Case::new("an_image_name_with_capitals_is_reported_by_the_node", |cluster| async move {
             image_name(&cluster).await
+        }),
+        Case::new("a_crash_is_told_with_its_exit_code_and_the_log_by_the_command_line_alone", |cluster| async move {
+            crash(&cluster).await
+        }),
+        Case::new("an_instance_that_never_answers_is_seen_long_before_the_progress_deadline", |cluster| async move {
+            silent(&cluster).await
         }),
     ]
 }
@@ -157,5 +165,46 @@ async fn image_name(cluster: &Cluster) -> Result<()> {
         .await?;
     ensure!(waited.status.code() == Some(1), "apply --wait ended with {}", waited.status);
     cluster.ok("ankka", &["services", "delete", "capitals", "-p", "failures"], "").await?;
+    Ok(())
+}
+
+/// The sidecar without a process beside it: it says what is missing, and ends.
+async fn crash(cluster: &Cluster) -> Result<()> {
+    let namespace = cluster.project("failures").await?;
+    let crashing = json!({ "name": "crashing", "service": { "image": SIDECAR } });
+    let waited = cluster
+        .run("ankka", &["services", "apply", "-f", "-", "-p", "failures", "--wait=120s"], &crashing.to_string())
+        .await?;
+    ensure!(waited.status.code() == Some(1), "apply --wait ended with {}", waited.status);
+    let printed = String::from_utf8_lossy(&waited.stderr);
+    ensure!(printed.contains("crashed 3 times") && printed.contains("the last lines of"), "{printed}");
+    ensure!(printed.contains("ANKKA_PROCESS_ADDRESS"), "what the program wrote is not shown: {printed}");
+
+    detail(cluster, &namespace, "crashing", "container service ended with exit code 1").await?;
+    let status = serde_json::to_string(&cluster.service(&namespace, "crashing").await?.status)?;
+    ensure!(status.contains("ankka services logs crashing --previous -p failures"), "no next step: {status}");
+    ensure!(!status.contains("ANKKA_PROCESS_ADDRESS"), "a line of the log is in the status: {status}");
+    let events: Api<Event> = Api::namespaced(cluster.client.clone(), &namespace);
+    let about = ListParams::default().fields("involvedObject.kind=AnkkaService,involvedObject.name=crashing");
+    let told: Vec<_> = events.list(&about).await?.into_iter().filter_map(|event| event.message).collect();
+    ensure!(told.iter().any(|told| told.contains("ended with exit code 1")), "no event says why: {told:?}");
+    ensure!(
+        told.iter().all(|told| !told.contains("ANKKA_PROCESS_ADDRESS")),
+        "a line of the log is in an event: {told:?}"
+    );
+    cluster.ok("ankka", &["services", "delete", "crashing", "-p", "failures"], "").await?;
+    Ok(())
+}
+
+/// A program that runs and serves nothing.
+async fn silent(cluster: &Cluster) -> Result<()> {
+    let namespace = cluster.project("failures").await?;
+    let began = Instant::now();
+    cluster.apply("failures", &json!({ "name": "silent", "service": { "image": PAUSE } })).await?;
+    let lifecycle =
+        detail(cluster, &namespace, "silent", "is running but does not answer GET /ready on port 7626").await?;
+    ensure!(lifecycle == "UpdateInProgress", "{lifecycle}");
+    ensure!(began.elapsed() < Duration::from_secs(40), "it took {:?}", began.elapsed());
+    cluster.ok("ankka", &["services", "delete", "silent", "-p", "failures"], "").await?;
     Ok(())
 }
