@@ -94,7 +94,7 @@ pub(crate) fn advice(service: Option<&AnkkaService>) -> &'static str {
         Some("NameTaken") => {
             "remove what has that name, and the service goes on by itself; or give the service another name"
         }
-        Some("NoProject" | "NoObjectStore" | "NoSidecarImage") => {
+        Some("NoProject" | "NoObjectStore" | "NoSidecarImage" | "NoDatabaseServer" | "DatabaseProvisioningFailed") => {
             "once that is put right, the service goes on by itself"
         }
         _ => "instances that were ready go on serving; correct the descriptor and apply it again",

@@ -154,7 +154,12 @@ fn instances_of_an_older_generation_say_nothing_about_this_one() {
 fn the_advice_is_about_what_stands_in_the_way() {
     let mut service = service(GENERATION, "Failed", Some("why"), None);
     assert!(advice(Some(&service)).contains("correct the descriptor"));
-    for (reason, words) in [("NameTaken", "remove what has that name"), ("NoProject", "goes on by itself")] {
+    for (reason, words) in [
+        ("NameTaken", "remove what has that name"),
+        ("NoProject", "goes on by itself"),
+        ("NoDatabaseServer", "goes on by itself"),
+        ("DatabaseProvisioningFailed", "goes on by itself"),
+    ] {
         service.status.as_mut().expect("has one").conditions[0].reason = reason.to_owned();
         assert!(advice(Some(&service)).contains(words), "{reason}");
     }
