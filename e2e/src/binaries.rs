@@ -13,7 +13,8 @@ use crate::{paths::workspace, progress::step, run::Run};
 /// The command line.
 pub const CLI: &[&str] = &["ankka"];
 /// The programs that run on the platform, and the command line.
-pub const ALL: &[&str] = &["ankka-operator", "ankka-webhook", "ankka", "ankka-example-cart", "ankka-example-sidecar"];
+pub const ALL: &[&str] =
+    &["ankka-operator", "ankka-webhook", "ankka-database", "ankka", "ankka-example-cart", "ankka-example-sidecar"];
 
 /// Built programs by name.
 #[derive(Clone, Debug)]

@@ -9,7 +9,7 @@ use kube::{
     api::{ApiResource, DynamicObject, PostParams},
     core::GroupVersionKind,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::{
@@ -17,7 +17,7 @@ use crate::{
     cluster::Platform,
     digest::hex,
     paths::workspace,
-    platform::images::Packing,
+    platform::{DatabaseServer, images::Packing},
     progress::{say, step},
     web,
 };
@@ -32,6 +32,9 @@ pub const CART: &str = "docker.io/local/cart:1";
 pub const SIDECAR: &str = "docker.io/local/sidecar:1";
 
 const RELEASE: &str = "ankka";
+/// On the local platform a login of before ends, and a Secret that was deleted comes back, while a test looks on.
+const IMPATIENT: [&str; 4] =
+    ["--set", "database.credentialGraceSeconds=90", "--set-string", "database.env.ANKKA_DATABASE_RESYNC_SECONDS=30"];
 const PROJECT: &str = "demo";
 const PROJECT_NAMESPACE: &str = "ankka-demo";
 const EXAMPLE: &str = "cart";
@@ -55,9 +58,12 @@ pub struct Images {
 pub async fn import_images(platform: &Platform, binaries: &Binaries) -> Result<Images> {
     let local = platform.require_local()?;
     let mut packings = Vec::new();
-    for (target, program) in
-        [("ankka-operator", "ankka-operator"), ("ankka-webhook", "ankka-webhook"), ("ankka-cli", "ankka")]
-    {
+    for (target, program) in [
+        ("ankka-operator", "ankka-operator"),
+        ("ankka-webhook", "ankka-webhook"),
+        ("ankka-database", "ankka-database"),
+        ("ankka-cli", "ankka"),
+    ] {
         packings.push((target, Packing::of_program(target, binaries.get(program)?).await?));
     }
     let mut digest = Sha256::new();
@@ -97,6 +103,7 @@ pub async fn chart(platform: &Platform, images: &Images) -> Result<()> {
     values.extend(images.tag.iter().map(|tag| format!("image.tag={tag}")));
     if let Ok(local) = platform.require_local() {
         values.push(format!("baseDomain={}", local.exposure().base_domain));
+        values.extend(database(platform, &local.database()?).await?);
     }
     values.extend(images.sidecar.iter().map(|sidecar| format!("sidecarImage={sidecar}")));
     let helm = platform
@@ -105,6 +112,7 @@ pub async fn chart(platform: &Platform, images: &Images) -> Result<()> {
         .args([&chart])
         .args(["--namespace", RELEASE_NAMESPACE, "--create-namespace", "--wait", "--timeout", "5m"])
         .args(values.iter().flat_map(|value| ["--set-string", value]))
+        .args(platform.is_local().then_some(IMPATIENT).into_iter().flatten())
         .limit(Duration::from_secs(330));
     if let Err(error) = helm.text().await {
         let pods =
@@ -112,6 +120,29 @@ pub async fn chart(platform: &Platform, images: &Images) -> Result<()> {
         return Err(error.context(format!("failed to install the chart; its pods:\n{pods}")));
     }
     admission(platform).await
+}
+
+/// Hands the login of the database server's administrator to the chart: writes the Secrets and returns the values that name them.
+async fn database(platform: &Platform, server: &DatabaseServer) -> Result<Vec<String>> {
+    let (user, password) = &server.administrator;
+    let authority = std::fs::read_to_string(&server.authority)
+        .with_context(|| format!("failed to read {}", server.authority.display()))?;
+    let secret = |name: &str, data: Value| {
+        let metadata = json!({"name": name, "namespace": RELEASE_NAMESPACE});
+        json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": data}).to_string()
+    };
+    let objects = [
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": RELEASE_NAMESPACE}}).to_string(),
+        secret("database-administrator", json!({"username": user, "password": password})),
+        secret("database-authority", json!({"ca.crt": authority})),
+    ];
+    let apply = platform.kubectl().args(["apply", "--server-side", "--force-conflicts", "--filename", "-"]);
+    apply.input(objects.join("\n---\n")).text().await?;
+    Ok(vec![
+        format!("database.host={}", server.host),
+        "database.administrator.secretName=database-administrator".to_owned(),
+        "database.tls.caSecret=database-authority".to_owned(),
+    ])
 }
 
 /// Waits until the API server reaches the webhook: the node may learn of its address a second after it is ready.

@@ -1,5 +1,7 @@
 //! Applying objects written down as YAML.
 
+use std::time::{Duration, Instant};
+
 use anyhow::{Context, Result, bail};
 use kube::{
     Api, Client, Discovery,
@@ -7,6 +9,9 @@ use kube::{
     core::GroupVersionKind,
 };
 use serde::Deserialize;
+
+/// How long a group may be announced before it is served.
+const LIMIT: Duration = Duration::from_secs(10);
 
 /// Applies every object of `manifests` server-side.
 pub(crate) async fn apply(client: &Client, manifests: &str) -> Result<()> {
@@ -19,7 +24,7 @@ pub(crate) async fn apply(client: &Client, manifests: &str) -> Result<()> {
 }
 
 async fn objects(client: &Client, manifests: &str) -> Result<Vec<(Api<DynamicObject>, DynamicObject)>> {
-    let discovery = Discovery::new(client.clone()).run().await.context("failed to discover the cluster's resources")?;
+    let discovery = discover(client).await.context("failed to discover the cluster's resources")?;
     let mut objects = Vec::new();
     for document in serde_yaml_ng::Deserializer::from_str(manifests) {
         let document = serde_json::Value::deserialize(document).context("a manifest is not YAML")?;
@@ -39,4 +44,17 @@ async fn objects(client: &Client, manifests: &str) -> Result<Vec<(Api<DynamicObj
         objects.push((api, object));
     }
     Ok(objects)
+}
+
+/// Asks what kinds there are, once more when a group was announced that is not served yet.
+async fn discover(client: &Client) -> Result<Discovery, kube::Error> {
+    let until = Instant::now() + LIMIT;
+    loop {
+        match Discovery::new(client.clone()).run().await {
+            Err(kube::Error::Api(status)) if status.code == 404 && Instant::now() < until => {
+                tokio::time::sleep(Duration::from_millis(200)).await;
+            }
+            outcome => return outcome,
+        }
+    }
 }

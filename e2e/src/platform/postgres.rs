@@ -41,6 +41,8 @@ pub struct Server {
     pub address: std::net::SocketAddr,
     /// The role that makes databases and roles, and its password.
     pub administrator: (&'static str, String),
+    /// The authority that signed its certificate.
+    pub authority: PathBuf,
     /// What the server has written: every connection and every statement.
     pub log: PathBuf,
     programs: PathBuf,
@@ -160,6 +162,7 @@ pub(crate) fn server(layout: &Layout) -> Result<Server> {
         port: PORT,
         address: (NODE, POSTGRES_PORT).into(),
         administrator: (ADMINISTRATOR, password(layout)?),
+        authority: layout.certificate("ca").into(),
         log: layout.processes.log(super::Component::Postgres.name()),
         programs: programs()?,
         socket: data(layout),

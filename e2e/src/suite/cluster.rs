@@ -65,7 +65,11 @@ impl Cluster {
     pub async fn project(&self, id: &str) -> Result<String> {
         let projects: Api<AnkkaProject> = Api::all(self.client.clone());
         if projects.get_opt(id).await?.is_none() {
-            projects.create(&PostParams::default(), &AnkkaProject::new(id, AnkkaProjectSpec::default())).await?;
+            match projects.create(&PostParams::default(), &AnkkaProject::new(id, AnkkaProjectSpec::default())).await {
+                // Another part of the same case made it meanwhile.
+                Err(kube::Error::Api(status)) if status.code == 409 => {}
+                made => drop(made?),
+            }
         }
         let namespace = ankka_crds::names::namespace(ankka_crds::names::DEFAULT_PREFIX, id);
         eventually("the project to be ready", Duration::from_mins(2), async || {

@@ -2,6 +2,7 @@
 
 pub mod cases;
 pub mod cluster;
+pub mod database;
 pub mod gate;
 pub mod load;
 pub mod report;

@@ -3,6 +3,7 @@
 pub mod admission;
 pub mod bad_input;
 pub mod commands;
+pub mod database;
 pub mod documents;
 pub mod drift;
 pub mod environment;
@@ -31,6 +32,7 @@ pub fn all() -> Vec<Case> {
         commands::cases(),
         rollout::cases(2),
         exposure::cases(),
+        database::cases(),
         permissions::cases(),
         install::cases(),
     ]
