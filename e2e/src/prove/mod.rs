@@ -3,7 +3,9 @@
 //! Absolute times are noise on a shared machine: a bar is a ratio of two things measured in the same run, taken in turn.
 
 pub mod apply;
+pub mod frozen_database;
 pub mod get;
+pub mod idle;
 pub mod rows;
 pub mod runs;
 pub mod scale;
@@ -48,6 +50,8 @@ fn all() -> Vec<Measure> {
         Measure::new("rollouts", |cluster| async move { runs::rollouts(&cluster).await }),
         Measure::new("rotation", |cluster| async move { runs::rotation(&cluster).await }),
         Measure::new("frozen-operator", |cluster| async move { runs::frozen(&cluster).await }),
+        Measure::new("frozen-database", |cluster| async move { frozen_database::measure(&cluster).await }),
+        Measure::new("idle", |cluster| async move { idle::measure(&cluster).await }),
         Measure::new("thousand", |cluster| async move { scale::thousand(&cluster).await }),
         Measure::new("memory-with-10000", |cluster| async move { scale::ten_thousand(&cluster).await }),
     ]

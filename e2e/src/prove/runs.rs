@@ -28,7 +28,7 @@ use crate::{
     },
 };
 
-const NAMESPACE: &str = "ankka-system";
+pub(super) const NAMESPACE: &str = "ankka-system";
 
 /// 10,000 generated descriptors get the same words in the same order from the command line's code and from the API server.
 pub async fn agreement(cluster: &Cluster) -> Result<Vec<Row>> {
@@ -169,7 +169,12 @@ fn changes(event: &AuditEvent) -> bool {
 
 /// Name of the pod that holds the operator's Lease.
 pub async fn leader(cluster: &Cluster) -> Result<String> {
-    let lease: Lease = Api::namespaced(cluster.client.clone(), NAMESPACE).get("ankka-operator").await?;
+    leader_of(cluster, "ankka-operator").await
+}
+
+/// Name of the pod that holds the Lease of this name.
+pub async fn leader_of(cluster: &Cluster, name: &str) -> Result<String> {
+    let lease: Lease = Api::namespaced(cluster.client.clone(), NAMESPACE).get(name).await?;
     let holder = lease.spec.and_then(|spec| spec.holder_identity).context("nobody leads")?;
     Ok(holder.rsplit_once('_').map_or(holder.clone(), |(pod, _)| pod.to_owned()))
 }

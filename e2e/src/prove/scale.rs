@@ -136,7 +136,7 @@ pub async fn ten_thousand(cluster: &Arc<Cluster>) -> Result<Vec<Row>> {
 }
 
 /// A project whose pods are placed on fake nodes.
-async fn fake_project(cluster: &Cluster, id: &str) -> Result<String> {
+pub(super) async fn fake_project(cluster: &Cluster, id: &str) -> Result<String> {
     let namespace = cluster.project(id).await?;
     cluster.ok("kubectl", &["label", "namespace", &namespace, "e2e.ankka.dev/nodes=fake", "--overwrite"], "").await?;
     Ok(namespace)
@@ -155,7 +155,7 @@ fn named(number: usize) -> Result<AnkkaService> {
 }
 
 /// Creates services, sixteen at a time.
-async fn feed(client: &Client, namespace: &str, count: usize) -> Result<()> {
+pub(super) async fn feed(client: &Client, namespace: &str, count: usize) -> Result<()> {
     let api: Api<AnkkaService> = Api::namespaced(client.clone(), namespace);
     stream::iter(0..count)
         .map(|number| {
@@ -182,7 +182,7 @@ async fn all_deployments(cluster: &Cluster, namespace: &str, count: usize, limit
     .await
 }
 
-async fn ready(cluster: &Cluster, namespace: &str, count: usize) -> Result<()> {
+pub(super) async fn ready(cluster: &Cluster, namespace: &str, count: usize) -> Result<()> {
     let api: Api<AnkkaService> = Api::namespaced(cluster.client.clone(), namespace);
     eventually(&format!("{count} services to be ready"), Duration::from_mins(15), async || {
         tokio::time::sleep(Duration::from_secs(3)).await;

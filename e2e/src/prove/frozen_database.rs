@@ -1,0 +1,101 @@
+//! A database controller that is frozen for a minute and thawed: another takes its place, and nothing it then sends changes anything.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::Api;
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+use serde_json::json;
+
+use super::{
+    idle::persists,
+    rows::Row,
+    runs::{NAMESPACE, leader_of, processes},
+};
+use crate::suite::{
+    Cluster,
+    cluster::{descriptor, eventually},
+};
+
+const CONTROLLER: &str = "ankka-database";
+const PROJECT: &str = "frozen";
+/// What begins a statement that changes something.
+const CHANGES: [&str; 7] = ["CREATE ", "ALTER ", "DROP ", "GRANT ", "REVOKE ", "INSERT ", "UPDATE "];
+
+/// Freezes the leading database controller for a minute, has the other one make a database meanwhile, and searches what the API server
+/// and the database server were asked for after the thaw.
+pub async fn measure(cluster: &Cluster) -> Result<Vec<Row>> {
+    let server = cluster.platform.require_local()?.database()?;
+    let namespace = cluster.project(PROJECT).await?;
+    let name = format!("frozen-{}", jiff::Timestamp::now().as_second());
+    let leader = leader_of(cluster, CONTROLLER).await?;
+    let processes = processes(cluster, &leader).await?;
+    ensure!(!processes.is_empty(), "the leader has no process");
+    for process in &processes {
+        kill(Pid::from_raw(*process), Signal::SIGSTOP).context("failed to freeze the leader")?;
+    }
+    let frozen = Instant::now();
+    let outcome = async {
+        let ends = end_of_lease(cluster).await?;
+        eventually("the other controller to lead", Duration::from_mins(1), async || {
+            let now = leader_of(cluster, CONTROLLER).await?;
+            Ok(if now == leader { Err(now) } else { Ok(()) })
+        })
+        .await?;
+        let late = jiff::Timestamp::now().duration_since(ends).as_secs_f64();
+        cluster.apply(PROJECT, &descriptor(&name, json!({}))).await?;
+        cluster.lifecycle(&namespace, &name, "Ready", Duration::from_mins(2)).await?;
+        tokio::time::sleep(Duration::from_mins(1).saturating_sub(frozen.elapsed())).await;
+        Ok::<_, anyhow::Error>(late)
+    }
+    .await;
+    let from = cluster.platform.audit()?.end()?;
+    let logged = std::fs::metadata(&server.log).map_or(0, |log| log.len());
+    for process in &processes {
+        // A process that has ended meanwhile needs no thawing.
+        let _ = kill(Pid::from_raw(*process), Signal::SIGCONT);
+    }
+    let late = outcome?;
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    let (events, _) = cluster.platform.audit()?.since(from)?;
+    let written: Vec<_> = events
+        .iter()
+        .filter(|event| event.user.ends_with(":ankka-database") && persists(event) && event.resource != "leases")
+        .map(|event| format!("{} {}", event.verb, event.uri))
+        .collect();
+    let changed = changed(&std::fs::read(&server.log)?, logged, server.administrator.0);
+    cluster.ok("ankka", &["services", "delete", &name, "-p", PROJECT], "").await?;
+    let first = written.iter().chain(&changed).next().map(|first| format!(", the first: {first}")).unwrap_or_default();
+    Ok(vec![
+        Row::at_most("the other database controller leads, after the end of the Lease", late.max(0.0), 5.0, " s"),
+        Row::holds(
+            "leading database controller frozen for 60 s and thawed",
+            format!("{} writes and {} changing statements after the thaw{first}", written.len(), changed.len()),
+            written.is_empty() && changed.is_empty(),
+        ),
+    ])
+}
+
+/// When the Lease ends that its holder renews no more.
+async fn end_of_lease(cluster: &Cluster) -> Result<jiff::Timestamp> {
+    let lease: Lease = Api::namespaced(cluster.client.clone(), NAMESPACE).get(CONTROLLER).await?;
+    let spec = lease.spec.context("the Lease says nothing")?;
+    let renewed = spec.renew_time.context("the Lease was never renewed")?.0;
+    Ok(renewed + Duration::from_secs(spec.lease_duration_seconds.unwrap_or_default().unsigned_abs().into()))
+}
+
+/// Statements of the administrator beyond this place of the log that change something.
+fn changed(log: &[u8], from: u64, administrator: &str) -> Vec<String> {
+    let beyond = usize::try_from(from).ok().and_then(|from| log.get(from..)).unwrap_or_default();
+    String::from_utf8_lossy(beyond)
+        .lines()
+        .filter(|line| line.contains(&format!(" {administrator}@")))
+        .filter_map(|line| line.split_once("statement: ").or_else(|| line.split_once("execute ")))
+        .map(|(_, statement)| statement.to_owned())
+        .filter(|statement| CHANGES.iter().any(|word| statement.to_uppercase().contains(word)))
+        .collect()
+}

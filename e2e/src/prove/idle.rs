@@ -1,0 +1,53 @@
+//! A platform with nothing to do: nothing is written but the renewals of Leases.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use anyhow::Result;
+
+use super::{
+    rows::Row,
+    scale::{fake_project, feed, ready},
+};
+use crate::{audit::AuditEvent, suite::Cluster};
+
+const SERVICES: usize = 200;
+const QUIET: Duration = Duration::from_mins(15);
+const PLATFORM: &str = "system:serviceaccount:ankka-system:";
+
+/// Leaves 200 settled services alone for a quarter of an hour, and counts what the platform's processes wrote meanwhile.
+pub async fn measure(cluster: &Cluster) -> Result<Vec<Row>> {
+    cluster.platform.require_local()?.start_fake_nodes(20).await?;
+    let namespace = fake_project(cluster, "idle").await?;
+    feed(&cluster.client, &namespace, SERVICES).await?;
+    ready(cluster, &namespace, SERVICES).await?;
+    // What the last answers left behind is worked off.
+    tokio::time::sleep(Duration::from_mins(1)).await;
+    let from = cluster.platform.audit()?.end()?;
+    tokio::time::sleep(QUIET).await;
+    let (events, _) = cluster.platform.audit()?.since(from)?;
+
+    let mut written: BTreeMap<String, usize> = BTreeMap::new();
+    let mut renewals = 0_usize;
+    for event in events.iter().filter(|event| event.user.starts_with(PLATFORM) && persists(event)) {
+        if event.resource == "leases" {
+            renewals += 1;
+        } else {
+            let process = event.user.trim_start_matches(PLATFORM);
+            *written.entry(format!("{process} {} {}", event.verb, event.uri)).or_default() += 1;
+        }
+    }
+    let first =
+        written.first_key_value().map(|(what, count)| format!(", the first: {count} × {what}")).unwrap_or_default();
+    let value = format!("{} writes beside {renewals} renewals of Leases{first}", written.values().sum::<usize>());
+    Ok(vec![Row::holds("a quarter of an hour idle with 200 services and databases", value, written.is_empty())])
+}
+
+/// Whether a request changed what is stored.
+pub(super) fn persists(event: &AuditEvent) -> bool {
+    matches!(event.verb.as_str(), "create" | "update" | "patch" | "delete" | "deletecollection")
+        && event.stage == "ResponseComplete"
+        && event.code < 300
+        && !event.uri.contains("dryRun=All")
+        // Asking what somebody may do is written with a POST and stored nowhere.
+        && !matches!(event.resource.as_str(), "subjectaccessreviews" | "selfsubjectaccessreviews" | "tokenreviews")
+}
