@@ -9,6 +9,7 @@ pub mod drift;
 pub mod environment;
 pub mod exposure;
 pub mod failures;
+pub mod history;
 pub mod install;
 pub mod permissions;
 pub mod rollout;
@@ -30,6 +31,7 @@ pub fn all() -> Vec<Case> {
         failures::cases(),
         bad_input::cases(),
         commands::cases(),
+        history::cases(),
         rollout::cases(2),
         exposure::cases(),
         database::cases(),
