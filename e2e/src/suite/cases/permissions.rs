@@ -37,7 +37,7 @@ async fn minimal(cluster: &Cluster) -> Result<()> {
     let log = cluster.platform.audit()?;
     let (all, _) = log.since(Position::default())?;
     let (late, _) = log.since(cluster.began.unwrap_or_default())?;
-    for account in ["ankka-operator", "ankka-webhook"] {
+    for account in ["ankka-operator", "ankka-webhook", "ankka-database"] {
         let granted = granted(cluster, account).await?;
         ensure!(!granted.is_empty(), "{account} is granted nothing");
         let (used, denied) = used(&all, &late, account);
