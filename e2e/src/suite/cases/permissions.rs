@@ -14,12 +14,13 @@ use crate::{
 const NAMESPACE: &str = "ankka-system";
 
 /// Held and never used in a request. The first two only so that they may be granted, to instances and to administrators: RBAC
-/// lets nobody grant what they do not hold, and nobody bind to a role unless they may. The last is a verb of ours, which an
-/// admission policy asks about.
+/// lets nobody grant what they do not hold, and nobody bind to a role unless they may. The others are verbs of ours, which
+/// admission policies ask about.
 const ONLY_HELD: &[(&str, &str, &str)] = &[
     ("", "pods", "get"),
     ("rbac.authorization.k8s.io", "clusterroles", "bind"),
     ("ankka.dev", "ankkadatabases", "request"),
+    ("ankka.dev", "ankkadatabases", "fulfil"),
 ];
 
 /// The cases of this family.
