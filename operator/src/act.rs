@@ -84,6 +84,14 @@ impl From<DeserializeGuard<AnkkaDatabase>> for Found {
     }
 }
 
+/// Forgets the record of who wrote which field, where a PUT has found nothing to change: a field that somebody else set to
+/// the wanted value stays theirs in the record, and writing it again would not make it ours.
+pub(crate) fn trust_unchanged(answer: &mut ObjectMeta, put: &Value) {
+    if answer.resource_version.as_deref() == put["metadata"]["resourceVersion"].as_str() {
+        answer.managed_fields = None;
+    }
+}
+
 impl Actor {
     /// Carries out what was decided about one service. What the instances need comes before them; what does not depend on
     /// each other goes out together; routes and deletions come last. After an error nothing of a later stage is sent.
@@ -124,8 +132,12 @@ impl Actor {
         let place = Place::new(id, action.kind());
         match action {
             Action::Create(child) => self.create(&place, &child).await,
-            Action::Update { uid, child } => self.change(&place, &uid, |live| merged(live, &child)).await,
-            Action::Scale { uid, replicas, .. } => self.change(&place, &uid, |live| scaled(live, replicas)).await,
+            Action::Update { uid, child } => {
+                self.change(&place, &uid, |live| merged(live, &child), |seen| seen.settled(&child)).await
+            }
+            Action::Scale { uid, replicas, .. } => {
+                self.change(&place, &uid, |live| scaled(live, replicas), |_| true).await
+            }
             Action::Delete { uid, .. } => self.delete(&place, uid).await,
         }
     }
@@ -137,11 +149,18 @@ impl Actor {
                 self.probe(place.id, place.kind).await?;
                 Ok(Outcome::Judge)
             }
-            result => result.map(|()| Outcome::Done),
+            result => result.map(|_| Outcome::Done),
         }
     }
 
-    async fn change(&self, place: &Place<'_>, uid: &str, body: impl FnOnce(&Value) -> Value) -> Result<Outcome, Error> {
+    /// Puts `body`, and asks for another judgement when the answer is not `settled` by that.
+    async fn change(
+        &self,
+        place: &Place<'_>,
+        uid: &str,
+        body: impl FnOnce(&Value) -> Value,
+        settled: impl FnOnce(&Seen) -> bool,
+    ) -> Result<Outcome, Error> {
         let Some(live) = self.wire.get::<Value>(place.target()).await? else {
             self.gone(place);
             return Ok(Outcome::Judge);
@@ -153,7 +172,7 @@ impl Actor {
         }
         match self.written(place, false, &conditional(body(&live), metadata)).await {
             Err(error) if matches!(error.code(), Some(404 | 409)) => Ok(Outcome::Judge),
-            result => result.map(|()| Outcome::Done),
+            result => result.map(|seen| if settled(&seen) { Outcome::Done } else { Outcome::Judge }),
         }
     }
 
@@ -172,15 +191,17 @@ impl Actor {
         }
     }
 
-    async fn written(&self, place: &Place<'_>, new: bool, body: &Value) -> Result<(), Error> {
-        let found = match place.kind {
+    async fn written(&self, place: &Place<'_>, new: bool, body: &Value) -> Result<Seen, Error> {
+        let mut found = match place.kind {
             ChildKind::Deployment => self.write::<Deployment>(place, new, body).await?,
             ChildKind::HttpRoute => self.write::<HttpRoute>(place, new, body).await?,
             ChildKind::Database => self.write::<DeserializeGuard<AnkkaDatabase>>(place, new, body).await?,
             _ => self.write::<Answer>(place, new, body).await?,
         };
+        trust_unchanged(&mut found.metadata, body);
+        let seen = Seen::of(&found.metadata);
         self.found(place, found, Source::Answered);
-        Ok(())
+        Ok(seen)
     }
 
     async fn read<T: DeserializeOwned + Into<Found>>(&self, place: &Place<'_>) -> Result<Option<Found>, Error> {

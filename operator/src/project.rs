@@ -12,7 +12,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 
 use crate::{
-    act::{Answer, Outcome, conditional, metadata_of},
+    act::{Answer, Outcome, conditional, metadata_of, trust_unchanged},
     cache::{Cache, Key, ProjectSnapshot, Source, version_of},
     error::Error,
     passes::{ROUNDS, SOON},
@@ -149,7 +149,8 @@ impl Projects {
         }
         let body = conditional(object.merged(&live), metadata);
         match self.wire.update::<Answer>(place.target(), &body).await {
-            Ok(answer) => {
+            Ok(mut answer) => {
+                trust_unchanged(&mut answer.metadata, &body);
                 self.found(place, &answer.metadata, Source::Answered);
                 Ok(Outcome::Done)
             }

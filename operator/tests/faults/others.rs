@@ -149,6 +149,22 @@ async fn what_others_change_in_a_child_is_undone_and_what_they_add_beside_it_sta
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_somebody_else_has_set_to_the_wanted_value_first_needs_no_write() {
+    let api = cart().await;
+    let operator = Operator::start(&api).await;
+    api.edit(DEPLOYMENT, |object| object["spec"]["replicas"] = 3.into());
+    api.edit(SERVICE, |object| {
+        object["spec"]["service"]["resources"] = json!({"autoscaling": {"minInstances": 3}});
+    });
+    operator.settle().await;
+    assert_eq!(lifecycle(&api), "Ready", "{}", detail(&api));
+    let (before, versions) = (api.writes().len(), api.versions());
+    Operator::start(&api).await.settle().await;
+    assert_eq!(api.versions(), versions, "nothing was stored");
+    assert!(api.writes().len() <= before + 1, "one look is enough after a start: {:#?}", &api.writes()[before..]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_deployment_whose_instances_stay_as_they_are_is_not_said_to_roll() {
     let api = cart().await;
     let operator = Operator::start(&api).await;

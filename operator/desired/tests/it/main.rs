@@ -12,6 +12,7 @@ mod recorded;
 mod rendering;
 mod revisions;
 mod route;
+mod sequences;
 mod status;
 mod support;
 mod telling;

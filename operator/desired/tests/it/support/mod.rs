@@ -20,6 +20,7 @@ pub(crate) const NAMESPACE: &str = "ankka-shop";
 pub(crate) const UID: &str = "0a1b2c3d-0000-4444-8888-00000000000f";
 
 /// Everything a decision rests on, owned.
+#[derive(Clone)]
 pub(crate) struct World {
     pub(crate) service: AnkkaService,
     pub(crate) project: Option<ProjectFacts>,

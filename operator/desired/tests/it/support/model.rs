@@ -73,6 +73,8 @@ impl Api {
         self.writes += 1;
         body["metadata"]["uid"] = json!(format!("uid-{}", self.counter));
         body["metadata"]["resourceVersion"] = json!(self.counter.to_string());
+        body["metadata"]["generation"] = json!(1);
+        body["metadata"]["creationTimestamp"] = json!(self.time());
         if kind == ChildKind::Service {
             body["spec"]["clusterIP"] = json!("10.0.0.7");
             body["spec"]["clusterIPs"] = json!(["10.0.0.7"]);
@@ -97,6 +99,10 @@ impl Api {
         }
         if body == object.body {
             return Ok(());
+        }
+        if content(&body) != content(&object.body) {
+            let generation = object.body["metadata"]["generation"].as_i64().unwrap_or_default();
+            body["metadata"]["generation"] = json!(generation + 1);
         }
         let (before, after) = (leaves(&object.body), leaves(&body));
         let changed: BTreeSet<_> = after
@@ -180,11 +186,46 @@ impl Api {
             let mut body = object.body.clone();
             let metadata = body["metadata"].as_object_mut().expect("metadata");
             metadata.remove("uid");
-            metadata.remove("resourceVersion");
+            for field in ["resourceVersion", "generation", "creationTimestamp"] {
+                metadata.remove(field);
+            }
             (*kind, body)
         };
         self.objects.iter().map(plain).collect()
     }
+
+    /// Removes an object, whoever's it is.
+    pub(crate) fn remove(&mut self, kind: ChildKind) {
+        self.writes += u64::from(self.objects.remove(&kind).is_some());
+    }
+
+    /// Takes over an object as it is in another cluster.
+    pub(crate) fn adopt(&mut self, kind: ChildKind, from: &Self) {
+        self.objects.extend(from.objects.get(&kind).map(|object| (kind, object.clone())));
+        self.counter = self.counter.max(from.counter);
+    }
+
+    /// The next resourceVersion, for an object that is kept elsewhere.
+    pub(crate) fn tick(&mut self) -> u64 {
+        self.counter += 1;
+        self.writes += 1;
+        self.counter
+    }
+
+    /// The server's time: one second a write.
+    pub(crate) fn time(&self) -> String {
+        let (minutes, seconds) = (self.counter / 60, self.counter % 60);
+        format!("2026-11-30T{:02}:{:02}:{seconds:02}Z", 10 + minutes / 60, minutes % 60)
+    }
+}
+
+/// What the API server counts generations of.
+fn content(body: &Value) -> Value {
+    let mut content = body.clone();
+    for key in ["metadata", "status"] {
+        content.as_object_mut().expect("an object").remove(key);
+    }
+    content
 }
 
 /// Every field with its value; what Kubernetes holds as one piece is one field.
