@@ -9,6 +9,7 @@ pub mod idle;
 pub mod rows;
 pub mod runs;
 pub mod scale;
+pub mod sequences;
 pub mod start;
 pub mod validate;
 pub mod webhook;
@@ -46,6 +47,8 @@ fn all() -> Vec<Measure> {
         Measure::new("apply", |cluster| async move { apply::measure(&cluster).await }),
         Measure::new("get", |cluster| async move { get::measure(&cluster).await }),
         Measure::new("start", |_| async { start::measure().await }),
+        Measure::new("sequences", |_| async { sequences::decisions().await }),
+        Measure::new("sequences-on-the-platform", |cluster| async move { sequences::platform(&cluster).await }),
         Measure::new("agreement", |cluster| async move { runs::agreement(&cluster).await }),
         Measure::new("rollouts", |cluster| async move { runs::rollouts(&cluster).await }),
         Measure::new("rotation", |cluster| async move { runs::rotation(&cluster).await }),
