@@ -40,6 +40,12 @@ struct Unread {
     hint: Option<String>,
 }
 
+impl Unread {
+    fn error(&self) -> Error {
+        Error { hint: self.hint.clone(), ..Error::new(self.message.clone()) }
+    }
+}
+
 /// The project a command is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Project {
@@ -100,14 +106,21 @@ impl Settings {
         std::fs::rename(&beside, &path).map_err(failed)
     }
 
-    /// Prefix of project namespaces: the variable, then what was saved, then `ankka`.
-    pub(crate) fn prefix(&self) -> String {
-        variable(PREFIX).or_else(|| self.namespace_prefix.clone()).unwrap_or_else(|| names::DEFAULT_PREFIX.to_owned())
+    /// Prefix of project namespaces: the variable, then what was saved, then `ankka`. What was saved has to be known for
+    /// that: a guess would send a command to the project of the same name in another namespace.
+    pub(crate) fn prefix(&self) -> Result<String, Error> {
+        match (variable(PREFIX), &self.unread) {
+            (Some(prefix), _) => Ok(prefix),
+            (None, Some(unread)) => Err(unread.error().hint(format!(
+                "correct the file or delete it, or name the prefix of project namespaces with {PREFIX}"
+            ))),
+            (None, None) => Ok(self.namespace_prefix.clone().unwrap_or_else(|| names::DEFAULT_PREFIX.to_owned())),
+        }
     }
 
     /// The project's namespace, once its id keeps the rules.
     pub(crate) fn project(&self, id: &str) -> Result<Project, Error> {
-        let prefix = self.prefix();
+        let prefix = self.prefix()?;
         checked_prefix(&prefix)?;
         if let Some(unread) = &self.unread {
             output::warning(&format!("{}; going on without them", unread.message));
@@ -120,12 +133,19 @@ impl Settings {
 
     /// The project of this command: `--project` or `ANKKA_PROJECT`, then what was saved.
     pub(crate) fn selected(&self, named: Option<&str>) -> Result<Project, Error> {
-        let id = named.filter(|id| !id.is_empty()).or(self.project.as_deref()).ok_or_else(|| match &self.unread {
-            Some(unread) => Error { hint: unread.hint.clone(), ..Error::new(unread.message.clone()) },
-            None => Error::new("no project selected")
-                .hint("name one with --project or ANKKA_PROJECT, or save one with: ankka config set project <project>"),
-        })?;
-        self.project(id)
+        self.optional(named)?.ok_or_else(|| {
+            Error::new("no project selected")
+                .hint("name one with --project or ANKKA_PROJECT, or save one with: ankka config set project <project>")
+        })
+    }
+
+    /// The same for a command that may do without one. That one was selected and cannot be used is still an error.
+    pub(crate) fn optional(&self, named: Option<&str>) -> Result<Option<Project>, Error> {
+        match (named.filter(|id| !id.is_empty()).or(self.project.as_deref()), &self.unread) {
+            (Some(id), _) => self.project(id).map(Some),
+            (None, Some(unread)) => Err(unread.error()),
+            (None, None) => Ok(None),
+        }
     }
 }
 

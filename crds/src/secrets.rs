@@ -16,7 +16,8 @@ const RESERVED_PREFIX: &str = "ankka-";
 const RESERVED_SUFFIXES: [&str; 8] =
     ["-db", "-cluster-tls", "-service-tls", "-database-tls", "-mount-tls", "-secret-key", "-telemetry", "-storage"];
 
-/// Checks the name of a Secret that is to be set.
+/// Checks the name of a Secret that is to be set. One with a `=` is an entry in the place of the name, and holds a value: it
+/// is not repeated.
 ///
 /// # Errors
 /// The sentence to say.
@@ -24,6 +25,9 @@ pub fn validate_name(name: &str) -> Result<(), String> {
     let shown = grammar::shown(name);
     if name.is_empty() {
         return Err("secret name must not be empty".to_owned());
+    }
+    if name.contains('=') {
+        return Err("secret name must not contain '='".to_owned());
     }
     if !names::is_object_name(name) {
         return Err(format!(
@@ -42,21 +46,20 @@ pub fn validate_name(name: &str) -> Result<(), String> {
 /// Checks one entry of the Secret: its key, and of its value no more than the length.
 ///
 /// # Errors
-/// The sentence to say; it never holds the value.
+/// The sentence to say. It never holds the value, and no key that cannot be one: that may be a piece of a value.
 pub fn validate_entry(key: &str, length: usize) -> Result<(), String> {
-    let shown = grammar::shown(key);
     if key.is_empty() {
         return Err("secret entry name must not be empty".to_owned());
     }
     if !grammar::is_secret_key(key) {
-        return Err(format!(
-            "secret entry name '{shown}' is invalid: letters, digits, '-', '_' and '.', at most 253 characters"
-        ));
+        return Err(
+            "secret entry name is invalid: letters, digits, '-', '_' and '.', at most 253 characters".to_owned()
+        );
     }
     match length {
-        0 => Err(format!("the value of secret entry '{shown}' must not be empty")),
+        0 => Err(format!("the value of secret entry '{key}' must not be empty")),
         too_long if too_long > VALUE_LIMIT => {
-            Err(format!("the value of secret entry '{shown}' is {length} bytes, over the {VALUE_LIMIT} byte limit"))
+            Err(format!("the value of secret entry '{key}' is {length} bytes, over the {VALUE_LIMIT} byte limit"))
         }
         _ => Ok(()),
     }
@@ -103,6 +106,11 @@ mod tests {
                 "{said}"
             );
         }
+        assert_eq!(
+            validate_name("PASSWORD=hunter2"),
+            Err("secret name must not contain '='".to_owned()),
+            "it is an entry, so its value is not repeated"
+        );
         assert_eq!(validate_name(""), Err("secret name must not be empty".to_owned()));
     }
 
@@ -112,7 +120,12 @@ mod tests {
             assert_eq!(validate_entry(good, VALUE_LIMIT), Ok(()), "{good}");
         }
         for bad in ["a b", "a=b", "a/b", "ä", ".", "..", &"k".repeat(254)] {
-            assert!(validate_entry(bad, 1).is_err(), "{bad}");
+            assert_eq!(
+                validate_entry(bad, 1),
+                Err("secret entry name is invalid: letters, digits, '-', '_' and '.', at most 253 characters"
+                    .to_owned()),
+                "'{bad}' may be a piece of a value"
+            );
         }
         assert_eq!(validate_entry("", 1), Err("secret entry name must not be empty".to_owned()));
         assert_eq!(validate_entry("KEY", 0), Err("the value of secret entry 'KEY' must not be empty".to_owned()));

@@ -92,7 +92,7 @@ fn each_sentence_of_our_own_is_documented_and_produced() {
 
 /// What is said about Secrets that cannot be set.
 fn about_secrets() -> Vec<String> {
-    let names = ["", "Keys", "ankka-keys", "cart-db"].map(secrets::validate_name);
+    let names = ["", "KEY=value", "Keys", "ankka-keys", "cart-db"].map(secrets::validate_name);
     let entries = [("", 1), ("a b", 1), ("KEY", 0), ("KEY", secrets::VALUE_LIMIT + 1)];
     let entries = entries.map(|(key, length)| secrets::validate_entry(key, length));
     names.into_iter().chain(entries).filter_map(Result::err).collect()

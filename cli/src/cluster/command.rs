@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use ankka_crds::{AnkkaService, labels};
 use kube::api::{Patch, PatchParams, ValidationDirective};
+use kube::core::Status;
 use serde_json::{Value, json};
 
 use super::patch::Answer;
+use super::patience::UNCERTAIN;
 use super::{Applied, Attempt, Change, Cluster, Subject, explain};
 use crate::error::Error;
 use crate::settings::Project;
@@ -43,6 +45,9 @@ impl Cluster {
             let body = json!({ "metadata": { "resourceVersion": stored.metadata.resource_version }, "spec": spec });
             match self.patch(attempt, name, project, &params, &Patch::Merge(body)).await? {
                 Ok(Answer { service, at, .. }) => return Ok(Applied { service, change: Change::Configured, at }),
+                Err(status) if UNCERTAIN.contains(&status.code) => {
+                    return Err(uncertain(attempt, project, name, &status));
+                }
                 Err(conflict) if conflict.reason != "Conflict" => return Err(explain::refused(attempt, &conflict)),
                 Err(_) => tokio::time::sleep(pause(tried)).await,
             }
@@ -50,6 +55,16 @@ impl Cluster {
         Err(Error::new(format!("failed to {verb} {}: others changed it {TRIES} times meanwhile", attempt.subject))
             .hint("try again"))
     }
+}
+
+/// The server may have stored the change before it said this. Asking again could make one restart two, so it is left to
+/// whoever can look.
+fn uncertain(attempt: Attempt<'_>, project: &Project, name: &str, status: &Status) -> Error {
+    let why = explain::refused(attempt, status).message;
+    Error::new(format!("{why}; whether it was changed is not known")).hint(format!(
+        "see whether it was, before you try again, with: ankka services history {name} -p {}",
+        project.id
+    ))
 }
 
 /// A part, drawn by the clock, of a span that doubles with each try.

@@ -6,23 +6,22 @@ use std::time::Duration;
 
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
-use kube::client::ConfigExt;
-use kube::client::retry::RetryPolicy;
+use kube::client::{ClientBuilder, ConfigExt};
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
+use tower::buffer::BufferLayer;
 use tower::retry::RetryLayer;
 use tower::{BoxError, ServiceBuilder};
 
+use super::patience::Patience;
 use super::{Cluster, explain::innermost};
 use crate::args::Global;
 use crate::error::Error;
 
 /// How long opening a connection may take.
 const CONNECT: Duration = Duration::from_secs(10);
-/// How soon a busy server is asked again, how late at most, and how often.
-const RETRY_FIRST: Duration = Duration::from_millis(100);
-const RETRY_LONGEST: Duration = Duration::from_secs(2);
-const RETRIES: u32 = 5;
+/// How many requests may wait for a connection through a proxy.
+const WAITING: usize = 64;
 
 impl Cluster {
     /// Prepares a connection; the first request opens it.
@@ -37,12 +36,14 @@ impl Cluster {
 }
 
 /// The client of kube's default, but for two things: a request is sent as soon as it is written (waiting for the server's
-/// acknowledgement of the handshake costs 40 ms), and a busy server is asked again for seconds instead of minutes.
-fn client(config: Config) -> kube::Result<Client> {
+/// acknowledgement of the handshake costs 40 ms), and which requests a busy server is sent again, and for how long, is ours to say ([`Patience`]).
+fn client(mut config: Config) -> kube::Result<Client> {
     // Only the first call installs it, and all install the same.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     if config.proxy_url.is_some() {
-        return Client::try_from(config);
+        config.default_retry = false;
+        let again = ServiceBuilder::new().layer(RetryLayer::new(Patience::new()?)).layer(BufferLayer::new(WAITING));
+        return Ok(ClientBuilder::try_from(config)?.with_layer(&again.into_inner()).build());
     }
     let mut http = HttpConnector::new();
     http.enforce_http(false);
@@ -50,11 +51,9 @@ fn client(config: Config) -> kube::Result<Client> {
     http.set_connect_timeout(config.connect_timeout);
     let https = config.rustls_https_connector_with_connector(http)?;
     let hyper = hyper_util::client::legacy::Client::builder(TokioExecutor::new()).build(https);
-    let patience = RetryPolicy::new(RETRY_FIRST, RETRY_LONGEST, RETRIES, true)
-        .map_err(|cause| kube::Error::Service(cause.into()))?;
     let service = ServiceBuilder::new()
         .layer(config.base_uri_layer())
-        .layer(RetryLayer::new(patience))
+        .layer(RetryLayer::new(Patience::new()?))
         .option_layer(config.auth_layer()?)
         .layer(config.extra_headers_layer()?)
         .map_err(BoxError::from)

@@ -19,6 +19,8 @@ pub(crate) struct Attempt<'a> {
 /// What a command is about.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Subject<'a> {
+    /// The platform itself.
+    Platform,
     /// One service.
     Service(&'a str, &'a Project),
     /// All services of a project.
@@ -40,6 +42,7 @@ pub(crate) enum Subject<'a> {
 impl std::fmt::Display for Subject<'_> {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
+            Self::Platform => out.write_str("the platform"),
             Self::Service(name, _) => write!(out, "service '{name}'"),
             Self::Services(project) => write!(out, "the services of project '{}'", project.id),
             Self::Project(name) => write!(out, "project '{name}'"),
@@ -61,7 +64,7 @@ impl<'a> Subject<'a> {
             | Self::Secrets(project)
             | Self::Instance(_, project)
             | Self::Instances(_, project) => Some(project),
-            Self::Project(_) | Self::Projects => None,
+            Self::Platform | Self::Project(_) | Self::Projects => None,
         }
     }
 
@@ -160,7 +163,10 @@ fn missing(attempt: Attempt<'_>, status: &Status) -> Error {
     let subject = attempt.subject;
     let kind = status.details.as_ref().map(|details| details.kind.as_str()).unwrap_or_default();
     match subject {
-        Subject::Service(_, project) | Subject::Services(project) | Subject::Secret(_, project)
+        Subject::Service(_, project)
+        | Subject::Services(project)
+        | Subject::Secret(_, project)
+        | Subject::Secrets(project)
             if kind == "namespaces" =>
         {
             Error::new(format!("project '{}' not found: there is no namespace '{}'", project.id, project.namespace))

@@ -5,11 +5,13 @@ mod connect;
 mod explain;
 mod installation;
 mod patch;
+mod patience;
 mod platform;
 mod recorded;
 mod store;
 
 use ankka_crds::{AnkkaProject, AnkkaService};
+use k8s_openapi::api::core::v1::Namespace;
 use kube::{Api, Client};
 
 pub(crate) use explain::{Attempt, Subject};
@@ -58,6 +60,15 @@ impl Cluster {
         let Attempt { verb, subject } = attempt;
         Err(Error::new(format!("failed to {verb} {subject}: it is being deleted"))
             .hint("nothing was changed; apply its descriptor again once it is gone"))
+    }
+
+    /// Refuses a project that is not there, which looks like an empty one; who may not look is not told more.
+    pub(crate) async fn refuse_missing(&self, attempt: Attempt<'_>, project: &Project) -> Result<(), Error> {
+        let namespaces: Api<Namespace> = Api::all(self.client.clone());
+        match namespaces.get_metadata(&project.namespace).await {
+            Err(kube::Error::Api(status)) if status.code == 404 => Err(self.explain(attempt, kube::Error::Api(status))),
+            _ => Ok(()),
+        }
     }
 
     /// All projects.

@@ -8,6 +8,7 @@ use kube::client::Body;
 use kube::core::{Request, Status};
 use serde_json::Value;
 
+use super::patience::UNCERTAIN;
 use super::{Attempt, Cluster, explain};
 use crate::error::Error;
 use crate::output;
@@ -27,7 +28,8 @@ pub(super) struct Answer {
 }
 
 impl Cluster {
-    /// Sends one patch and prints the server's warnings. A conflict is an answer of its own.
+    /// Sends one patch and prints the server's warnings. A conflict is an answer of its own, and so is one that leaves open
+    /// whether the patch was stored.
     pub(super) async fn patch(
         &self,
         attempt: Attempt<'_>,
@@ -53,7 +55,7 @@ impl Cluster {
             let status: Status = serde_json::from_slice(&text).unwrap_or_else(|_| {
                 Status::failure(String::from_utf8_lossy(&text).trim(), "").with_code(head.status.as_u16())
             });
-            return if status.code == 409 {
+            return if status.code == 409 || UNCERTAIN.contains(&status.code) {
                 Ok(Err(Box::new(status)))
             } else {
                 Err(explain::refused(attempt, &status))

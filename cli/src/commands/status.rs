@@ -8,7 +8,7 @@ use kube::{Api, ResourceExt};
 use serde::Serialize;
 
 use crate::args::{Global, OutputArgs};
-use crate::cluster::{Cluster, Component, Unknown};
+use crate::cluster::{Attempt, Cluster, Component, Subject, Unknown};
 use crate::commands::version::{self, CLIENT};
 use crate::error::{Exit, Outcome};
 use crate::output::{self, Format};
@@ -86,8 +86,10 @@ pub(crate) async fn status(args: StatusArgs, global: &Global) -> Outcome {
     match definition {
         Ok(Some(definition)) => status.platform = definition.annotations().get(labels::PLATFORM_VERSION).cloned(),
         Ok(None) => status.warnings.push("the ankka chart is not installed in this cluster".to_owned()),
-        Err(kube::Error::Api(refused)) => status.gap("platform", Unknown::of(&kube::Error::Api(refused))),
-        Err(cause) => return Err(cluster.unreachable(&cause)),
+        Err(kube::Error::Api(refused)) if refused.code != 401 => {
+            status.gap("platform", Unknown::of(&kube::Error::Api(refused)));
+        }
+        Err(cause) => return Err(cluster.explain(Attempt { verb: "look at", subject: Subject::Platform }, cause)),
     }
     if let Some(platform) = status.platform.as_ref().filter(|platform| version::apart(CLIENT, platform)) {
         status.warnings.push(version::are_apart(platform));
@@ -170,8 +172,9 @@ async fn services(cluster: &Cluster, global: &Global) -> Result<Services, Unknow
         Err(kube::Error::Api(status)) if status.code == 403 => {}
         counted => return counted.map_err(|cause| Unknown::of(&cause)),
     }
-    let project = Settings::load().and_then(|settings| settings.selected(global.project.as_deref()));
-    let Ok(project) = project else { return Err(Unknown("forbidden".to_owned())) };
+    let project = Settings::load().and_then(|settings| settings.optional(global.project.as_deref()));
+    let project = project.map_err(|error| Unknown(error.message))?;
+    let project = project.ok_or_else(|| Unknown("forbidden".to_owned()))?;
     count(&cluster.services(&project), format!("project {}", project.id)).await.map_err(|cause| Unknown::of(&cause))
 }
 

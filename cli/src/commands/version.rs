@@ -66,7 +66,7 @@ pub(crate) async fn version(args: VersionArgs, global: &Global) -> Outcome {
             output::warning(&are_apart(version));
         }
         // Settings that cannot be read are for the commands to report that need them.
-        let ours = Settings::saved().ok().map(|settings| settings.prefix());
+        let ours = Settings::saved().and_then(|settings| settings.prefix()).ok();
         if let (Some(theirs), Some(ours)) = (prefix, ours)
             && *theirs != ours
         {

@@ -22,7 +22,11 @@ pub(crate) enum Next {
     Line(Line),
     /// An instance has no log, for this reason.
     Absent(String),
-    /// A log cannot be read.
+    /// The container of an instance has not run before.
+    NotRestarted,
+    /// The log of an instance, or the rest of it, could not be read, for this reason.
+    Unread(String),
+    /// No log can be read.
     Failed(Box<kube::Error>),
 }
 
@@ -125,6 +129,8 @@ impl Source {
                 }
                 Poll::Ready(None) => return Poll::Ready(None),
                 Poll::Ready(Some(Item::Absent(why))) => return Poll::Ready(Some(Next::Absent(why))),
+                Poll::Ready(Some(Item::NotRestarted)) => return Poll::Ready(Some(Next::NotRestarted)),
+                Poll::Ready(Some(Item::Unread(why))) => return Poll::Ready(Some(Next::Unread(why))),
                 Poll::Ready(Some(Item::Failed(cause))) => return Poll::Ready(Some(Next::Failed(cause))),
                 Poll::Ready(Some(Item::Opened)) => {
                     self.opened = true;

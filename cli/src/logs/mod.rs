@@ -33,6 +33,10 @@ pub(crate) enum Item {
     Line(Line),
     /// There is no log, for this reason.
     Absent(String),
-    /// Its log cannot be read.
+    /// Its container has not run before.
+    NotRestarted,
+    /// Its log, or the rest of it, could not be read, for this reason; those of others may be.
+    Unread(String),
+    /// Nobody's log can be read.
     Failed(Box<kube::Error>),
 }

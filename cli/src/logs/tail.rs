@@ -10,6 +10,8 @@ use kube::Api;
 use kube::api::LogParams;
 use tokio::sync::mpsc;
 
+use crate::cluster::Unknown;
+
 use super::place::Place;
 use super::read::Lines;
 use super::{Item, Line};
@@ -74,10 +76,10 @@ impl Tail {
                 Ok(log) => {
                     let _ = sender.send(Item::Opened).await;
                     if send(log, &instance, &mut Place::default(), &sender).await == End::Broken {
-                        let _ = sender.send(Item::Absent("the connection broke".to_owned())).await;
+                        let _ = sender.send(broken(&instance)).await;
                     }
                 }
-                Err(cause) => drop(sender.send(told(cause)).await),
+                Err(cause) => drop(sender.send(told(cause, &instance, self.start.previous)).await),
             }
         });
         items
@@ -88,7 +90,7 @@ impl Tail {
         let (sender, items) = mpsc::channel(AHEAD);
         tokio::spawn(async move {
             if let Err(cause) = self.follow_into(&sender).await {
-                let _ = sender.send(told(cause)).await;
+                let _ = sender.send(told(cause, &self.name, false)).await;
             }
         });
         items
@@ -100,6 +102,8 @@ impl Tail {
         // The container that was read, and whether to its end.
         let mut read: Option<(String, bool)> = None;
         let mut wait = SOON;
+        // Whether it was said that the log cannot be read at present.
+        let mut said = false;
         loop {
             let pod = match self.pods.get_opt(&self.name).await {
                 Ok(Some(pod)) => pod,
@@ -132,8 +136,10 @@ impl Tail {
             if read.as_ref().is_some_and(|(before, _)| *before != id) {
                 // The end of what ran before may have been missed.
                 let rest = self.params(false, Start { previous: true, ..Start::default() }, Some(&mut place));
-                if let Ok(log) = self.pods.log_stream(&self.name, &rest).await {
-                    let _ = send(log, &instance, &mut place, sender).await;
+                if let Ok(log) = self.pods.log_stream(&self.name, &rest).await
+                    && send(log, &instance, &mut place, sender).await == End::Broken
+                {
+                    let _ = sender.send(broken(&instance)).await;
                 }
             }
             let start = if read.is_none() { self.start } else { Start::default() };
@@ -146,8 +152,14 @@ impl Tail {
                         end => read = Some((id, end == End::Whole)),
                     }
                     wait = SOON;
+                    said = false;
                 }
-                Err(cause) if passes(&cause) => {}
+                Err(cause) if passes(&cause) => {
+                    if !said && is_of_the_instance(&cause) {
+                        said = true;
+                        let _ = sender.send(told(cause, &self.name, false)).await;
+                    }
+                }
                 Err(cause) => return Err(cause),
             }
             pause(&mut wait).await;
@@ -219,12 +231,38 @@ fn passes(cause: &kube::Error) -> bool {
     }
 }
 
-/// An answer that says that there is no log is no failure.
-fn told(cause: kube::Error) -> Item {
+/// Whether it may be about this instance alone: its node does not answer, while other nodes may.
+fn is_of_the_instance(cause: &kube::Error) -> bool {
     match cause {
+        kube::Error::Api(status) => status.code >= 500,
+        kube::Error::HyperError(_) | kube::Error::Service(_) | kube::Error::ReadEvents(_) => true,
+        _ => false,
+    }
+}
+
+/// What a refusal tells: an answer that says that there is no log is no failure.
+fn told(cause: kube::Error, instance: &str, previous: bool) -> Item {
+    match cause {
+        kube::Error::Api(status) if previous && status.code == 400 && says_not_restarted(&status.message) => {
+            Item::NotRestarted
+        }
         kube::Error::Api(status) if matches!(status.code, 400 | 404) => Item::Absent(status.message.clone()),
+        cause if is_of_the_instance(&cause) => {
+            let why = Unknown::of(&cause);
+            Item::Unread(format!("the log of instance '{instance}' cannot be read: {}", why.0))
+        }
         cause => Item::Failed(Box::new(cause)),
     }
+}
+
+/// The kubelet's words for a container that has not run before.
+fn says_not_restarted(message: &str) -> bool {
+    message.contains("previous terminated container") && message.ends_with("not found")
+}
+
+/// A connection that broke in the middle of a log.
+fn broken(instance: &str) -> Item {
+    Item::Unread(format!("the log of instance '{instance}' goes on: the connection to it broke"))
 }
 
 fn state(pod: &Pod, container: &str) -> State {

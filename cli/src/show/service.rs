@@ -155,6 +155,7 @@ impl ServiceView {
         let mut push = |label, value: &Option<String>| pairs.extend(value.clone().map(|value| (label, value)));
         push("protocol", &self.protocol);
         push("hostname", &Some(self.exposure.to_string()));
+        push("route", &self.route);
         if wide {
             push("namespace", &Some(self.namespace.clone()));
             push("address", &self.address);

@@ -127,3 +127,31 @@ fn without_a_cluster_that_is_the_problem() {
     );
     assert_eq!(ran.status, 1);
 }
+
+#[test]
+fn settings_that_cannot_be_used_are_problems_and_not_off() {
+    let (home, fake) = (Home::new(), Fake::start(healthy));
+    home.file("kubeconfig", fake.kubeconfig()).file("broken.json", "{").file("none.json", "{}");
+    let doctor = ["doctor", "-o", "json", "--kubeconfig", "kubeconfig"];
+    let table: [(&[&str], &str, &str, &[&str]); 4] = [
+        (&[], "broken.json", "", &["project", "namespace prefix"]),
+        (&["-p", "shop"], "broken.json", "", &["project", "namespace prefix"]),
+        (&["-p", "Shop"], "none.json", "", &["project"]),
+        (&["-p", "shop"], "none.json", "../x", &["project", "namespace prefix"]),
+    ];
+    for (arguments, settings, prefix, problems) in table {
+        let mut command = home.command(&[&doctor[..], arguments].concat());
+        let ran = Ran::of(command.env("ANKKA_CONFIG", settings).env("ANKKA_K8S_NAMESPACE_PREFIX", prefix));
+        assert_schema("doctor", &ran.json());
+        assert_eq!(ran.status, 1, "{arguments:?} {settings}: {}", ran.transcript());
+        for problem in problems {
+            assert_eq!(outcome(&ran.json(), problem), "problem", "{problem}: {}", ran.transcript());
+        }
+        let steps = ran.json();
+        let steps = steps.as_array().expect("a list").iter().filter(|check| check["outcome"] == "problem");
+        assert!(steps.clone().all(|check| check["next"].as_str().is_some_and(|next| !next.is_empty())), "{steps:?}");
+    }
+    let mut command = home.command(&doctor);
+    let ran = Ran::of(command.env("ANKKA_CONFIG", "none.json"));
+    assert_eq!((ran.status, outcome(&ran.json(), "project")), (0, &json!("off")), "{}", ran.transcript());
+}

@@ -76,7 +76,7 @@ fn programs_get_all_that_was_printed_in_one_object() {
     assert_eq!(
         ran.json(),
         json!({
-            "instance": "cart-abc-bbbbb", "container": "service", "exitCode": 42, "stdout": "out\nin", "stderr": "err\n",
+            "instance": "cart-abc-bbbbb", "container": "service", "exitCode": 42, "stdout": "out\nin", "stdoutTruncated": false, "stderr": "err\n", "stderrTruncated": false,
         })
     );
 }
@@ -120,4 +120,49 @@ fn without_a_running_instance_or_the_right_it_is_said() {
         "error: failed to run a command in instance 'cart-abc-aaaaa': User \"ann\" cannot create resource \"pods/exec\"\n\
          hint: ask an administrator of the cluster for the role edit in the namespace 'ankka-shop'\n"
     );
+}
+
+#[test]
+fn a_keyboard_is_not_taken_when_nobody_sees_what_it_types() {
+    let fake = Fake::start(|request| match request.path.as_str() {
+        PODS => cluster(request),
+        _ => Reply::Socket(|mut socket| Box::pin(async move { end(&mut socket).await })),
+    });
+    let home = Home::new();
+    home.file("kubeconfig", fake.kubeconfig());
+    // The two ends are files: closed when they are dropped, after the command has ended.
+    let keyboard = nix::pty::openpty(None, None).expect("a terminal");
+    let ran = std::process::Command::new(env!("CARGO_BIN_EXE_ankka"))
+        .args(["services", "exec", "cart", "-p", "shop", "--kubeconfig", "kubeconfig", "--", "cat", "/data"])
+        .env_clear()
+        .env("HOME", home.path())
+        .current_dir(home.path())
+        .stdin(keyboard.slave)
+        .output()
+        .expect("it runs");
+    assert_eq!(ran.status.code(), Some(42), "{}", String::from_utf8_lossy(&ran.stderr));
+    let query = &fake.requests()[1].query;
+    assert!(!query.contains("stdin=true") && !query.contains("tty=true"), "{query}");
+}
+
+#[test]
+fn what_is_cut_off_is_said_to_be() {
+    async fn long(mut socket: WebSocket) {
+        for (channel, length) in [(1, 700_000), (1, 700_000), (2, 1024 * 1024)] {
+            let frame = [&[channel][..], &vec![b'x'; length]].concat();
+            socket.send(Message::Binary(frame.into())).await.expect("it listens");
+        }
+        end(&mut socket).await;
+    }
+    let fake = Fake::start(|request| match request.path.as_str() {
+        PODS => cluster(request),
+        _ => Reply::Socket(|socket| Box::pin(long(socket))),
+    });
+    let ran = Home::new().run_with(&fake, &["services", "exec", "cart", "-o", "json", "--", "cat", "/data"]);
+    let json = ran.json();
+    assert_schema("exec", &json);
+    assert_eq!((&json["stdoutTruncated"], &json["stderrTruncated"]), (&json!(true), &json!(false)));
+    for output in ["stdout", "stderr"] {
+        assert_eq!(json[output].as_str().map(str::len), Some(1024 * 1024), "{output}");
+    }
 }

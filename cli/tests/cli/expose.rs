@@ -171,8 +171,11 @@ fn get_says_where_an_exposed_service_is_or_why_nowhere() {
     for (route, hostname, detail) in table {
         let text = get(routed(route));
         assert_eq!(line(&text, "hostname").as_deref(), Some(hostname), "{text}");
+        assert_eq!(line(&text, "route").as_deref(), route, "{text}");
         assert_eq!(line(&text, "detail").as_deref(), detail, "{text}");
     }
+    let text = get(ready());
+    assert_eq!((line(&text, "hostname").as_deref(), line(&text, "route")), (Some("not exposed"), None), "{text}");
     // What the operator says in its detail already is not said twice, and the database's reason is there too.
     let mut both = routed(Some("rejected: NoMatchingParent"));
     both["status"]["detail"] = json!("route rejected: NoMatchingParent");

@@ -206,3 +206,77 @@ fn the_instances_of_a_rollout_are_picked_up() {
     assert_eq!(lines, ["aaaaa | old", "ccccc | new", "ccccc | newer"]);
     assert!(following.is_silent(), "nothing is shown twice");
 }
+
+#[test]
+fn a_connection_that_breaks_is_said_and_no_success() {
+    let home = Home::new();
+    let fake = Fake::start(|request| match asked(request) {
+        Some("cart-abc-bbbbb") => Reply::Broken("2026-11-30T12:00:02.2Z second\n2026-11-30T12:00:03".to_owned()),
+        _ => two(request),
+    });
+    for previous in [&[][..], &["--previous"]] {
+        let ran = home.run_with(&fake, &[&["services", "logs", "cart"], previous].concat());
+        assert_eq!(ran.status, 1, "{}", ran.transcript());
+        assert_eq!(ran.stdout, "aaaaa | first\nbbbbb | second\naaaaa | third\n");
+        assert_eq!(ran.stderr, "warning: the log of instance 'cart-abc-bbbbb' goes on: the connection to it broke\n");
+    }
+}
+
+#[test]
+fn only_what_was_not_restarted_is_said_to_be_so() {
+    let home = Home::new();
+    let fake = Fake::start(|request| match asked(request) {
+        Some("cart-abc-aaaaa") => Reply::status(
+            400,
+            "BadRequest",
+            "previous terminated container \"service\" in pod \"cart-abc-aaaaa\" not found",
+            &json!({}),
+        ),
+        Some(_) => Reply::status(404, "NotFound", "pods \"cart-abc-bbbbb\" not found", &json!({ "kind": "pods" })),
+        None => two(request),
+    });
+    let ran = home.run_with(&fake, &["services", "logs", "cart", "--previous"]);
+    assert_eq!((ran.status, ran.stderr.as_str()), (0, "pods \"cart-abc-bbbbb\" not found\n"));
+    let fake = Fake::start(|request| match asked(request) {
+        Some(_) => Reply::Broken(String::new()),
+        None => two(request),
+    });
+    let ran = home.run_with(&fake, &["services", "logs", "cart", "--previous"]);
+    assert_eq!(ran.status, 1);
+    assert!(!ran.stderr.contains("has been restarted"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_node_that_does_not_answer_hides_no_other_instance() {
+    let home = Home::new();
+    let fake = Fake::start(|request| match asked(request) {
+        Some("cart-abc-aaaaa") => {
+            Reply::status(500, "InternalError", "dial tcp 10.0.0.7:10250: no route to host", &json!({}))
+        }
+        _ => two(request),
+    });
+    let said = "the log of instance 'cart-abc-aaaaa' cannot be read: dial tcp 10.0.0.7:10250: no route to host";
+    let ran = home.run_with(&fake, &["services", "logs", "cart"]);
+    assert_eq!((ran.status, ran.stdout.as_str()), (1, "bbbbb | second\nbbbbb | fourth\n"), "{}", ran.transcript());
+    assert_eq!(ran.stderr, format!("warning: {said}\n"));
+    let ran = home.run_with(&fake, &["services", "logs", "cart", "-o", "json"]);
+    assert_eq!(ran.stderr, format!("{}\n", json!({ "warning": said })));
+}
+
+#[test]
+fn a_node_that_does_not_answer_is_said_once_while_its_log_is_followed() {
+    let home = Home::new();
+    let tries = AtomicUsize::new(0);
+    let fake = Fake::start(move |request| match asked(request) {
+        Some(_) if tries.fetch_add(1, Ordering::Relaxed) < 2 => {
+            Reply::status(500, "InternalError", "no route to host", &json!({}))
+        }
+        Some(_) => log(&["01.1 first"]),
+        None if request.path == PODS => Reply::list(&[instance("cart-abc-aaaaa", 1)]),
+        None if tries.load(Ordering::Relaxed) < 3 => Reply::ok(instance("cart-abc-aaaaa", 1)),
+        None => Reply::status(404, "NotFound", "not found", &json!({ "kind": "pods" })),
+    });
+    let ran = home.run_with(&fake, &["services", "logs", "cart", "--follow", "--instance", "aaaaa"]);
+    assert_eq!((ran.status, ran.stdout.as_str()), (0, "aaaaa | first\n"), "{}", ran.transcript());
+    assert_eq!(ran.stderr, "warning: the log of instance 'cart-abc-aaaaa' cannot be read: no route to host\n");
+}

@@ -1,6 +1,7 @@
 //! The command as its users meet it: the binary is run, against nothing or against a fake API server on loopback.
 
 mod apply;
+mod busy;
 mod cluster;
 mod commands;
 mod completion;

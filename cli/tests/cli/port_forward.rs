@@ -1,9 +1,13 @@
 //! `ankka services port-forward`.
 
-use std::io::{Read, Write};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use axum::extract::ws::{Message, WebSocket};
 use serde_json::json;
@@ -108,4 +112,34 @@ fn a_service_without_http_has_no_port_of_its_own() {
         home.run_with(&fake, &["services", "port-forward", "cart"]).stderr,
         "error: service 'cart' serves no HTTP\nhint: name the port that is meant\n"
     );
+}
+
+#[test]
+fn a_connection_that_cannot_be_accepted_keeps_no_core_busy() {
+    let home = Home::new();
+    let fake = Fake::start(|request| match request.path.as_str() {
+        PODS => Reply::list(&[instance("cart-abc-aaaaa", 1)]),
+        _ => Reply::Silence,
+    });
+    home.file("kubeconfig", fake.kubeconfig());
+    // So few files that a handful of connections uses them up.
+    let limited = format!("ulimit -n 24 && exec {} \"$@\"", env!("CARGO_BIN_EXE_ankka"));
+    let mut command = Command::new("sh");
+    command.args(["-c", &limited, "sh", "services", "port-forward", "cart", "0:9000", "-p", "shop", "-o", "name"]);
+    command.args(["--kubeconfig", "kubeconfig"]).env_clear().env("HOME", home.path()).current_dir(home.path());
+    let said = File::create(home.path().join("said")).expect("the home can be written to");
+    let mut running = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(said).spawn().expect("it starts");
+    let mut address = String::new();
+    BufReader::new(running.stdout.take().expect("a pipe")).read_line(&mut address).expect("an address");
+    let connections: Vec<_> = (0..40).map_while(|_| TcpStream::connect(address.trim()).ok()).collect();
+    assert!(connections.len() > 24, "the kernel takes them, whether they are accepted or not");
+    thread::sleep(Duration::from_secs(2));
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", running.id())).expect("it still runs");
+    running.kill().and_then(|()| running.wait()).expect("it ends");
+    let said = std::fs::read_to_string(home.path().join("said")).expect("it is there");
+    assert_eq!(said.matches("a connection could not be accepted: ").count(), 1, "{said}");
+    // Time on a processor, in hundredths of a second: behind the name in brackets, the twelfth and thirteenth field.
+    let fields = stat.rsplit(") ").next().expect("fields").split(' ').skip(11).take(2);
+    let busy: u64 = fields.map(|field| field.parse::<u64>().expect("a number")).sum();
+    assert!(busy < 100, "{busy} hundredths of a second");
 }

@@ -35,6 +35,7 @@ fn cluster(stored: Option<Value>) -> (Fake, Arc<Mutex<Option<Value>>>) {
                 *stored = Some(request.body.clone());
                 Reply::created(request.body.clone())
             }
+            ("GET", "/api/v1/namespaces/ankka-shop") => Reply::ok(json!({ "metadata": { "name": "ankka-shop" } })),
             (_, _) if stored.is_none() => {
                 Reply::status(404, "NotFound", "not found", &json!({ "name": "api-keys", "kind": "secrets" }))
             }
@@ -143,6 +144,40 @@ fn what_the_rules_refuse_is_never_sent() {
 }
 
 #[test]
+fn a_value_in_the_wrong_place_is_not_repeated() {
+    let (home, (fake, _)) = (Home::new(), cluster(None));
+    home.file("first.env", "A=1\nKEY=one\n  hunter2/more==\n").file("second.env", "A=1\n\nhunter2=\n");
+    home.file("third.env", "hunter2=1\nhunter2=2\n");
+    let name = "error: secret name must not contain '='\nhint: the first argument is the Secret's name, and its entries follow\n";
+    let line = |number: u8, file: &str| {
+        format!(
+            "error: failed to read secret entries from '{file}': line {number} is no entry: a key of letters, digits, '-', '_' and '.', and a value of 1 to 65536 bytes\n"
+        )
+    };
+    let twice = "error: failed to read secret entries from 'third.env': line 2 gives an entry of a line before it\n";
+    let key = "error: secret entry name is invalid: letters, digits, '-', '_' and '.', at most 253 characters\nhint: entry 2 of the arguments is meant\n";
+    let table: [(&[&str], &str); 8] = [
+        (&["set", "PASSWORD=hunter2"], name),
+        (&["set", "password=hunter2", "A=1"], name),
+        (&["set", "api", "A=1", "https://ann:hunter2@example.com/?a=1"], key),
+        (&["set", "api", "--from-env-file", "first.env"], &line(3, "first.env")),
+        (&["set", "api", "--from-env-file", "second.env"], &line(3, "second.env")),
+        (&["set", "api", "--from-env-file", "third.env"], twice),
+        (&["unset", "PASSWORD=hunter2"], name),
+        (
+            &["unset", "api", "PASSWORD=hunter2"],
+            "error: an argument is no entry name: it contains '='\nhint: name what to take out by its key alone\n",
+        ),
+    ];
+    for (arguments, said) in table {
+        let ran = run(&home, &fake, arguments, "");
+        assert_eq!((ran.status, ran.stderr.as_str()), (1, said), "{arguments:?}");
+        assert!(!ran.transcript().contains("hunter2"), "{}", ran.transcript());
+    }
+    assert_eq!(fake.lines(), [] as [String; 0]);
+}
+
+#[test]
 fn an_entry_is_taken_out_and_with_the_last_the_secret() {
     let two = api_keys(&json!({ "OTHER": "b3RoZXI=", "TOKEN": HUNTER2 }));
     let (home, (fake, kept)) = (Home::new(), cluster(Some(two)));
@@ -196,6 +231,20 @@ fn names_and_keys_are_listed_without_values() {
     assert_schema("secrets-list", &json);
     let (fake, _) = cluster(None);
     assert_eq!(run(&home, &fake, &["list"], "").stdout, "no results\n");
+}
+
+#[test]
+fn the_secrets_of_a_project_that_is_not_there_are_no_empty_list() {
+    let fake = Fake::start(|request| match request.path.as_str() {
+        SECRETS => Reply::list(&[]),
+        _ => Reply::status(404, "NotFound", "not found", &json!({ "kind": "namespaces" })),
+    });
+    let ran = run(&Home::new(), &fake, &["list"], "");
+    assert_eq!((ran.status, ran.stdout.as_str()), (1, ""));
+    assert_eq!(
+        ran.stderr,
+        "error: project 'shop' not found: there is no namespace 'ankka-shop'\nhint: create it with: ankka projects create shop\n"
+    );
 }
 
 #[test]

@@ -68,3 +68,26 @@ fn what_is_down_is_warned_about() {
          warning: webhook has 1 of 2 instances ready; see why with: kubectl describe pods -n ankka-system -l app.kubernetes.io/name=ankka-webhook\n"
     );
 }
+
+#[test]
+fn a_login_that_is_rejected_is_an_error() {
+    let fake = Fake::start(|_| Reply::status(401, "Unauthorized", "Unauthorized", &json!({})));
+    let ran = Home::new().run_with(&fake, &["status"]);
+    assert_eq!((ran.status, ran.stdout.as_str()), (1, ""), "{}", ran.transcript());
+    assert_eq!(
+        ran.stderr,
+        "error: the cluster rejected the login\nhint: log in again, or use another context with --context\n"
+    );
+}
+
+#[test]
+fn settings_that_cannot_be_used_are_not_taken_for_a_missing_right() {
+    let fake = Fake::start(|request| match request.path.as_str() {
+        path if path.contains("customresourcedefinitions") => healthy(request),
+        _ => forbidden(request),
+    });
+    let home = Home::new();
+    home.file("kubeconfig", fake.kubeconfig());
+    let ran = home.run(&["status", "--kubeconfig", "kubeconfig", "-p", "Shop"]);
+    assert!(ran.stdout.contains("services    unknown: project id 'Shop' is invalid: "), "{}", ran.transcript());
+}

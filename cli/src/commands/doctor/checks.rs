@@ -12,8 +12,9 @@ use kube::{Api, ResourceExt};
 
 use super::{Check, webhook};
 use crate::args::Global;
-use crate::cluster::{Cluster, Component, Unknown};
+use crate::cluster::{Attempt, Cluster, Component, Subject, Unknown};
 use crate::commands::version::{self, CLIENT};
+use crate::error::Error;
 use crate::settings::{Project, Settings};
 
 /// Minor versions of Kubernetes 1 that the platform runs on.
@@ -21,6 +22,7 @@ const SUPPORTED: std::ops::RangeInclusive<u32> = 34..=37;
 /// Our kinds.
 const DEFINITIONS: [&str; 4] =
     ["ankkabuckets.ankka.dev", "ankkadatabases.ankka.dev", "ankkaprojects.ankka.dev", "ankkaservices.ankka.dev"];
+const SETTING: &str = "correct it in --project, in ANKKA_PROJECT, or in what is saved: ankka config list";
 const UPGRADE: &str = "upgrade the chart, or use the command that comes with it";
 
 /// What members of a project do, and what it takes: group, resource, subresource, verb.
@@ -32,6 +34,8 @@ const DEEDS: [(&str, [&str; 4]); 5] = [
     ("set secrets", ["", "secrets", "", "patch"]),
 ];
 
+/// The project of this command; none where none is selected.
+type Selected = Result<Option<Project>, Error>;
 type Definitions = Vec<kube::Result<Option<PartialObjectMeta<CustomResourceDefinition>>>>;
 
 /// Everything; nothing more where the cluster does not answer.
@@ -41,15 +45,15 @@ pub(super) async fn all(cluster: &Cluster, global: &Global) -> Vec<Check> {
         return vec![first];
     }
     let settings = Settings::load().unwrap_or_default();
-    let project = settings.selected(global.project.as_deref()).ok();
+    let project = settings.optional(global.project.as_deref());
     let definitions: Api<CustomResourceDefinition> = Api::all(cluster.client());
     let read = DEFINITIONS.map(|name| definitions.get_metadata_opt(name));
     let (definitions, components, webhook, place, rights, nodes) = futures::join!(
         futures::future::join_all(read),
         cluster.components(),
-        webhook::answers(cluster, project.as_ref()),
-        namespace(cluster, project.as_ref()),
-        rights(cluster, project.as_ref()),
+        webhook::answers(cluster, project.as_ref().ok().and_then(Option::as_ref)),
+        namespace(cluster, &project),
+        rights(cluster, &project),
         nodes(cluster),
     );
     let base = noted(&definitions, labels::BASE_DOMAIN);
@@ -85,7 +89,7 @@ async fn kubernetes(cluster: &Cluster) -> Check {
             Check::problem("cluster", "it rejected the login", "log in again, or use another context with --context")
         }
         Err(cause) => {
-            let error = cluster.unreachable(&cause);
+            let error = cluster.explain(Attempt { verb: "look at", subject: Subject::Platform }, cause);
             Check::problem("cluster", error.message, error.hint.unwrap_or_default())
         }
     }
@@ -133,7 +137,10 @@ fn versions(definitions: &Definitions) -> Check {
 }
 
 fn prefix(definitions: &Definitions, settings: &Settings) -> Check {
-    let ours = settings.prefix();
+    let ours = match settings.prefix() {
+        Ok(ours) => ours,
+        Err(error) => return faulty("namespace prefix", &error),
+    };
     match noted(definitions, labels::NAMESPACE_PREFIX) {
         Some(theirs) if theirs != ours => Check::problem(
             "namespace prefix",
@@ -170,9 +177,18 @@ fn processes(components: &Result<Vec<Component>, Unknown>) -> Check {
     Check::ok(NAME, format!("{} are ready", names.join(", ")))
 }
 
-async fn namespace(cluster: &Cluster, project: Option<&Project>) -> Check {
+/// A setting of this command that cannot be used.
+fn faulty(name: &'static str, error: &Error) -> Check {
+    Check::problem(name, error.message.clone(), error.hint.clone().unwrap_or_else(|| SETTING.to_owned()))
+}
+
+async fn namespace(cluster: &Cluster, project: &Selected) -> Check {
     const NAME: &str = "project";
-    let Some(project) = project else { return Check::off(NAME, "none is selected; --project names one") };
+    let project = match project {
+        Ok(Some(project)) => project,
+        Ok(None) => return Check::off(NAME, "none is selected; --project names one"),
+        Err(error) => return faulty(NAME, error),
+    };
     let namespaces: Api<Namespace> = Api::all(cluster.client());
     match namespaces.get_metadata_opt(&project.namespace).await {
         Ok(Some(found)) if found.labels().get(labels::PROJECT) == Some(&project.id) => {
@@ -193,9 +209,13 @@ async fn namespace(cluster: &Cluster, project: Option<&Project>) -> Check {
 }
 
 /// What the caller may do in the project. Less than everything is no problem: not everybody does everything.
-async fn rights(cluster: &Cluster, project: Option<&Project>) -> Check {
+async fn rights(cluster: &Cluster, project: &Selected) -> Check {
     const NAME: &str = "permissions";
-    let Some(project) = project else { return Check::off(NAME, "no project is selected") };
+    let project = match project {
+        Ok(Some(project)) => project,
+        Ok(None) => return Check::off(NAME, "no project is selected"),
+        Err(_) => return Check::unknown(NAME, &Unknown("the project is not known".to_owned())),
+    };
     let reviews: Api<SelfSubjectAccessReview> = Api::all(cluster.client());
     let (mut may, mut may_not) = (Vec::new(), Vec::new());
     for (deed, [group, resource, subresource, verb]) in DEEDS {

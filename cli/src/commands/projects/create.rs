@@ -76,7 +76,7 @@ pub(crate) async fn create(args: CreateArgs, global: &Global) -> Outcome {
     if !args.wait.0.is_zero() {
         project = until_ready(&cluster, project, args.wait).await?;
     }
-    let view = ProjectView::of(&project, &settings.prefix());
+    let view = ProjectView::of(&project, &settings.prefix()?);
     match format {
         Format::Json => output::json(&view)?,
         Format::Yaml => output::yaml(&view)?,

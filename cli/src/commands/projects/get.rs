@@ -27,7 +27,7 @@ pub(crate) async fn get(args: GetArgs, global: &Global) -> Outcome {
     let cluster = Cluster::connect(global).await?;
     let attempt = Attempt { verb: "get", subject: Subject::Project(&args.name) };
     let project = cluster.projects().get(&args.name).await.map_err(|cause| cluster.explain(attempt, cause))?;
-    let view = ProjectView::of(&project, &settings.prefix());
+    let view = ProjectView::of(&project, &settings.prefix()?);
     match args.output.output {
         Format::Table | Format::Wide => output::data(&lines(&view))?,
         Format::Name => output::data(&view.reference())?,

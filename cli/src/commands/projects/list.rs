@@ -19,7 +19,7 @@ pub(crate) struct ListArgs {
 
 /// Shows the projects, by name.
 pub(crate) async fn list(args: ListArgs, global: &Global) -> Outcome {
-    let prefix = Settings::load()?.prefix();
+    let prefix = Settings::load()?.prefix()?;
     let cluster = Cluster::connect(global).await?;
     let attempt = Attempt { verb: "list", subject: Subject::Projects };
     let found =

@@ -85,7 +85,10 @@ struct Executed<'a> {
     container: &'static str,
     exit_code: u8,
     stdout: String,
+    /// Whether it printed more than is kept.
+    stdout_truncated: bool,
     stderr: String,
+    stderr_truncated: bool,
 }
 
 /// Runs the command.
@@ -97,7 +100,8 @@ pub(crate) async fn exec(args: ExecArgs, global: &Global) -> Outcome {
     let terminal = !args.json() && io::stdin().is_terminal() && io::stdout().is_terminal();
     let params = AttachParams {
         container: Some(args.container.name().to_owned()),
-        stdin: args.stdin || !args.json() && io::stdin().is_terminal(),
+        // A keyboard is taken only where what it types is shown.
+        stdin: args.stdin || terminal,
         stdout: true,
         stderr: !terminal,
         tty: terminal,
@@ -124,26 +128,37 @@ pub(crate) async fn exec(args: ExecArgs, global: &Global) -> Outcome {
     if args.json() {
         let exit_code = if let Exit::Code(code) = exit { code } else { 0 };
         let container = args.container.name();
-        let executed = Executed { instance: &instance, container, exit_code, stdout: out.text(), stderr: err.text() };
-        output::json(&executed)?;
+        output::json(&Executed {
+            instance: &instance,
+            container,
+            exit_code,
+            stdout: out.text(),
+            stdout_truncated: out.truncated,
+            stderr: err.text(),
+            stderr_truncated: err.truncated,
+        })?;
     }
     Ok(exit)
 }
 
 /// What a command printed, up to a limit.
 #[derive(Default)]
-struct Kept(Vec<u8>);
+struct Kept {
+    bytes: Vec<u8>,
+    truncated: bool,
+}
 
 impl Kept {
     fn text(&self) -> String {
-        String::from_utf8_lossy(&self.0).into_owned()
+        String::from_utf8_lossy(&self.bytes).into_owned()
     }
 }
 
 impl Write for Kept {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let room = MOST.saturating_sub(self.0.len());
-        self.0.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        let kept = bytes.len().min(MOST.saturating_sub(self.bytes.len()));
+        self.truncated |= kept < bytes.len();
+        self.bytes.extend_from_slice(&bytes[..kept]);
         Ok(bytes.len())
     }
 

@@ -1,7 +1,5 @@
 //! `ankka services list`.
 
-use k8s_openapi::api::core::v1::Namespace;
-use kube::Api;
 use kube::api::ListParams;
 
 use crate::args::{Global, OutputArgs};
@@ -30,14 +28,7 @@ pub(crate) async fn list(args: ListArgs, global: &Global) -> Outcome {
         .map_err(|cause| cluster.explain(attempt, cause))?;
     let services: Vec<_> = found.items.iter().map(|service| ServiceView::of(service, &project.id)).collect();
     if services.is_empty() {
-        // A project that is not there looks like an empty one; who may not look is not told more.
-        let namespaces: Api<Namespace> = Api::all(cluster.client());
-        match namespaces.get_metadata(&project.namespace).await {
-            Err(kube::Error::Api(status)) if status.code == 404 => {
-                return Err(cluster.explain(attempt, kube::Error::Api(status)));
-            }
-            _ => {}
-        }
+        cluster.refuse_missing(attempt, &project).await?;
     }
     match args.output.output {
         Format::Json => output::json(&services)?,

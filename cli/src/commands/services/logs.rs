@@ -124,7 +124,8 @@ impl Reader<'_> {
             merge.add(self.tail(pod.name_any(), self.start()).read());
         }
         let mut printer = Printer::new(self.args);
-        let mut absent = Vec::new();
+        let (mut absent, mut not_restarted) = (Vec::new(), 0);
+        let mut unread = Vec::new();
         while let Some(next) = merge.next().await {
             match next {
                 Next::Line(line) => {
@@ -133,20 +134,23 @@ impl Reader<'_> {
                     }
                 }
                 Next::Absent(why) => absent.push(why),
+                Next::NotRestarted => not_restarted += 1,
+                Next::Unread(why) => unread.push(why),
                 Next::Failed(cause) => return Err(self.failed(*cause)),
             }
         }
         printer.flush()?;
-        if self.args.previous && count > 0 && absent.len() == count {
+        if count > 0 && not_restarted == count {
             return Err(Error::new(format!("no instance of service '{}' has been restarted", self.args.name))
                 .hint("the log of the present run is shown without --previous"));
         }
-        if !self.args.previous {
-            for why in &absent {
-                output::note(why);
-            }
+        for why in &absent {
+            output::note(why);
         }
-        Ok(Exit::Success)
+        for why in &unread {
+            output::warning(why);
+        }
+        Ok(if unread.is_empty() { Exit::Success } else { Exit::Failure })
     }
 
     /// Prints what is there and what comes, until nothing can come any more: with one instance, when it is gone.
@@ -188,6 +192,9 @@ impl Reader<'_> {
                     }
                 }
                 Next::Absent(why) => output::note(&why),
+                // Reading goes on as soon as it can.
+                Next::Unread(why) => output::warning(&why),
+                Next::NotRestarted => {}
                 Next::Failed(cause) => return Err(self.failed(*cause)),
             }
         }

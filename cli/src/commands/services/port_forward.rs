@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::rc::Rc;
+use std::time::Duration;
 
 use ankka_crds::rules::DEFAULT_PORT;
 use k8s_openapi::api::core::v1::Pod;
@@ -24,6 +25,8 @@ use crate::settings::{Project, Settings};
 
 /// How many instances are tried for one connection.
 const TRIES: usize = 3;
+/// How long nothing is accepted after that has failed.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// Makes a port of a service reachable on this machine, at a ready instance. A rollout ends what is connected; what connects
 /// after it reaches a new instance.
@@ -117,18 +120,36 @@ pub(crate) async fn port_forward(args: PortForwardArgs, global: &Global) -> Outc
     let connections = LocalSet::new();
     connections
         .run_until(async {
+            let mut failing = Failing::default();
             loop {
                 let accepted = tokio::select! {
                     accepted = listener.accept() => accepted,
                     accepted = accept(beside.as_ref()) => accepted,
                     _ = tokio::signal::ctrl_c() => return Ok(Exit::Interrupted),
                 };
-                if let Ok((connection, _)) = accepted {
-                    tokio::task::spawn_local(forward.clone().one(connection));
+                match accepted {
+                    Ok((connection, _)) => drop(tokio::task::spawn_local(forward.clone().one(connection))),
+                    Err(cause) => failing.refused(&cause).await,
                 }
             }
         })
         .await
+}
+
+/// Connections that could not be accepted, e.g. because this process may open no more files.
+#[derive(Default)]
+struct Failing {
+    said: bool,
+}
+
+impl Failing {
+    /// Says it once, and gives what is short some time: asking again at once would only keep a core busy.
+    async fn refused(&mut self, cause: &std::io::Error) {
+        if !std::mem::replace(&mut self.said, true) {
+            output::warning(&format!("a connection could not be accepted: {}", reason(cause)));
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
 }
 
 async fn accept(listener: Option<&TcpListener>) -> std::io::Result<(TcpStream, std::net::SocketAddr)> {

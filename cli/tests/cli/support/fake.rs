@@ -6,12 +6,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::Bytes;
+use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::ws::{WebSocket, WebSocketUpgrade};
 use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
+use futures::stream;
 use serde_json::{Value, json};
 
 /// One request, as it arrived.
@@ -42,6 +43,8 @@ pub(crate) enum Reply {
     Json(u16, Value, Vec<(&'static str, String)>),
     /// Plain text, as the API server answers for groups it does not know.
     Text(u16, String),
+    /// Plain text, after which the connection breaks.
+    Broken(String),
     /// Nothing yet: what a watch is told while nothing happens.
     Silence,
     /// A connection that both sides talk over, in Kubernetes' channels.
@@ -131,6 +134,11 @@ impl Fake {
         self.requests().iter().map(Request::line).collect()
     }
 
+    /// Where it listens.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     pub(crate) fn kubeconfig(&self) -> String {
         kubeconfig("fake", &format!("http://{}", self.address))
     }
@@ -177,6 +185,15 @@ async fn respond(
             upgrade.protocols(["v5.channel.k8s.io"]).on_upgrade(talk)
         }
         Reply::Text(status, text) => (code(status), text).into_response(),
+        Reply::Broken(text) => Body::from_stream(stream::unfold(Some(text), |text| async move {
+            if let Some(text) = text {
+                return Some((Ok(text), None));
+            }
+            // What was sent so far has arrived by then.
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            Some((Err(std::io::Error::other("the node is gone")), None))
+        }))
+        .into_response(),
         Reply::Json(status, body, headers) => {
             let mut response = (code(status), axum::Json(body)).into_response();
             for (name, value) in headers {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::objects::{SERVICES, service, status};
+use super::objects::{PROJECTS, SERVICES, service, status};
 use super::{Reply, Request};
 
 const CLIENT: &str = env!("CARGO_PKG_VERSION");
@@ -61,6 +61,11 @@ pub(crate) fn healthy(request: &Request) -> Reply {
             assert!(request.query.contains("dryRun=All"), "nothing is stored: {}", request.query);
             let said = "admission webhook \"services.ankka.dev\" denied the request: service image must not be empty";
             Reply::status(422, "Invalid", said, &json!({ "kind": "ankkaservices" }))
+        }
+        ("POST", PROJECTS) => {
+            assert!(request.query.contains("dryRun=All"), "nothing is stored: {}", request.query);
+            let said = "admission webhook \"projects.ankka.dev\" denied the request: project id 'platform' is reserved for the platform's own workloads";
+            Reply::status(422, "Invalid", said, &json!({ "kind": "ankkaprojects" }))
         }
         ("GET", "/api/v1/namespaces/ankka-shop") => {
             Reply::ok(json!({ "metadata": { "name": "ankka-shop", "labels": { "ankka.dev/project": "shop" } } }))

@@ -41,24 +41,15 @@ fn assignment(text: &str) -> Result<Assignment, Error> {
     Ok(Assignment { key: key.to_owned(), from })
 }
 
-/// All entries, checked. A later one of the same key would hide an earlier, so it is refused.
+/// All entries, checked. A later one of the same key would hide an earlier, so it is refused. Of a file no key is repeated:
+/// what looks like one may be the second line of a value.
 pub(super) fn read(arguments: &[String], env_file: Option<&Path>) -> Result<BTreeMap<String, ByteString>, Error> {
-    let mut entries = BTreeMap::new();
+    let mut entries = env_file.map(env_entries).transpose()?.unwrap_or_default();
     let mut stdin = env_file.is_some_and(|path| path == Path::new("-"));
-    let mut add = |key: String, value: Vec<u8>| {
-        validate_entry(&key, value.len()).map_err(Error::new)?;
-        match entries.insert(key.clone(), ByteString(value)) {
-            Some(_) => Err(Error::new(format!("secret entry '{key}' is given twice"))),
-            None => Ok(()),
-        }
-    };
-    if let Some(path) = env_file {
-        for (key, value) in env_entries(path)? {
-            add(key, value)?;
-        }
-    }
-    for argument in arguments {
+    for (number, argument) in arguments.iter().enumerate() {
         let Assignment { key, from } = assignment(argument)?;
+        validate_entry(&key, 1)
+            .map_err(|why| Error::new(why).hint(format!("entry {} of the arguments is meant", number + 1)))?;
         let value = match from {
             From::Given(value) => value.into_bytes(),
             From::File(path) => file(&key, &path)?,
@@ -67,7 +58,10 @@ pub(super) fn read(arguments: &[String], env_file: Option<&Path>) -> Result<BTre
             }
             From::Stdin => standard_input(&key)?,
         };
-        add(key, value)?;
+        validate_entry(&key, value.len()).map_err(Error::new)?;
+        if entries.insert(key.clone(), ByteString(value)).is_some() {
+            return Err(Error::new(format!("secret entry '{key}' is given twice")));
+        }
     }
     if entries.is_empty() {
         return Err(Error::new("no entries are given")
@@ -105,7 +99,7 @@ fn standard_input(key: &str) -> Result<Vec<u8>, Error> {
 
 /// Lines `KEY=VALUE` of a file, or of standard input. Empty lines and those that start with `#` say nothing; a value is all that
 /// follows the first `=`, quotes included, as kubectl reads such files.
-fn env_entries(path: &Path) -> Result<Vec<(String, Vec<u8>)>, Error> {
+fn env_entries(path: &Path) -> Result<BTreeMap<String, ByteString>, Error> {
     let shown = if path == Path::new("-") { "<stdin>".to_owned() } else { path.display().to_string() };
     let failed = |why: String| Error::new(format!("failed to read secret entries from '{shown}': {why}"));
     let mut text = String::new();
@@ -115,15 +109,23 @@ fn env_entries(path: &Path) -> Result<Vec<(String, Vec<u8>)>, Error> {
         File::open(path).and_then(|file| file.take(FILE_LIMIT).read_to_string(&mut text))
     };
     read.map_err(|cause| failed(reason(&cause)))?;
-    let mut entries = Vec::new();
+    let mut entries = BTreeMap::new();
     for (number, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
         let line = line.trim_start();
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
-        let (key, value) =
-            line.split_once('=').ok_or_else(|| failed(format!("line {} is not KEY=VALUE", number + 1)))?;
-        entries.push((key.trim_end().to_owned(), value.as_bytes().to_vec()));
+        let number = number + 1;
+        let (key, value) = line.split_once('=').ok_or_else(|| failed(format!("line {number} is not KEY=VALUE")))?;
+        let key = key.trim_end();
+        validate_entry(key, value.len()).map_err(|_| {
+            failed(format!(
+                "line {number} is no entry: a key of letters, digits, '-', '_' and '.', and a value of 1 to {VALUE_LIMIT} bytes"
+            ))
+        })?;
+        if entries.insert(key.to_owned(), ByteString(value.as_bytes().to_vec())).is_some() {
+            return Err(failed(format!("line {number} gives an entry of a line before it")));
+        }
     }
     Ok(entries)
 }

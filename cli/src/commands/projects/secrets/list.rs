@@ -48,6 +48,9 @@ pub(crate) async fn list(args: ListArgs, global: &Global) -> Outcome {
     let params = ListParams::default().fields(&not_issued());
     let found = secrets(&cluster, &project).list(&params).await.map_err(|cause| cluster.explain(attempt, cause))?;
     let found: Vec<_> = found.items.into_iter().map(SecretView::of).collect();
+    if found.is_empty() {
+        cluster.refuse_missing(attempt, &project).await?;
+    }
     match args.output.output {
         Format::Json => output::json(&found)?,
         Format::Yaml => output::yaml(&found)?,

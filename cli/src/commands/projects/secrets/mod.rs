@@ -19,6 +19,9 @@ use crate::error::Outcome;
 use crate::output;
 use crate::settings::Project;
 
+/// What to say to whoever began with an entry.
+const NAME_FIRST: &str = "the first argument is the Secret's name, and its entries follow";
+
 /// The commands; each is described where its arguments are.
 #[derive(Subcommand)]
 pub(crate) enum Command {

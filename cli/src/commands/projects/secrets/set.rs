@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::entries;
-use super::running_users;
+use super::{NAME_FIRST, running_users};
 use crate::args::{Global, OutputArgs};
 use crate::cluster::{Attempt, Change, Cluster, Subject};
 use crate::error::{Error, Exit, Outcome};
@@ -54,7 +54,10 @@ struct Answer<'a> {
 /// Sets the entries.
 pub(crate) async fn set(args: SetArgs, global: &Global) -> Outcome {
     let project = Settings::load()?.selected(global.project.as_deref())?;
-    secrets::validate_name(&args.name).map_err(Error::new)?;
+    secrets::validate_name(&args.name).map_err(|message| {
+        let error = Error::new(message);
+        if args.name.contains('=') { error.hint(NAME_FIRST) } else { error }
+    })?;
     let entries = entries::read(&args.entries, args.from_env_file.as_deref())?;
     let keys: Vec<String> = entries.keys().cloned().collect();
     let cluster = Cluster::connect(global).await?;

@@ -6,7 +6,7 @@ use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
 use serde::Serialize;
 use serde_json::json;
 
-use super::running_users;
+use super::{NAME_FIRST, running_users};
 use crate::args::{Global, OutputArgs};
 use crate::cluster::{Attempt, Cluster, Subject};
 use crate::error::{Error, Exit, Outcome};
@@ -44,6 +44,15 @@ struct Answer<'a> {
 /// Takes out the entries; the Secret with the last of them.
 pub(crate) async fn unset(args: UnsetArgs, global: &Global) -> Outcome {
     let project = Settings::load()?.selected(global.project.as_deref())?;
+    // What has a `=` holds a value, which is not repeated.
+    if args.name.contains('=') {
+        return Err(Error::new("secret name must not contain '='").hint(NAME_FIRST));
+    }
+    if args.keys.iter().any(|key| key.contains('=')) {
+        return Err(
+            Error::new("an argument is no entry name: it contains '='").hint("name what to take out by its key alone")
+        );
+    }
     if !names::is_object_name(&args.name) {
         return Err(Error::new(format!("'{}' is not the name of a Secret", args.name)));
     }
