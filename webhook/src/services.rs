@@ -102,6 +102,12 @@ fn descriptor(
     }
 }
 
+/// By how much an update may raise a counter: one that has reached the greatest number can never be raised again.
+const RISE: i64 = 1_000;
+
+/// What a new object's counters may be. It may be a backup, with all that was ever asked for.
+const BEGINNING: i64 = 1_000_000;
+
 /// Counters never fall: each value that was once seen has been, or will be, acted on.
 fn counters(old: Option<&AnkkaServiceSpec>, new: &AnkkaServiceSpec, problems: &mut Vec<Problem>) {
     for (path, count) in COUNTERS {
@@ -110,6 +116,13 @@ fn counters(old: Option<&AnkkaServiceSpec>, new: &AnkkaServiceSpec, problems: &m
             problems.push(Problem::new(
                 path,
                 format!("a counter never falls: it is {was} and would become {is}; keep it, or raise it to ask again"),
+            ));
+        }
+        let most = old.map_or(BEGINNING, |_| was.saturating_add(RISE));
+        if is > most {
+            problems.push(Problem::new(
+                path,
+                format!("a counter rises in small steps: it is {was} and would become {is}; set it to {most} at most"),
             ));
         }
     }
@@ -323,9 +336,27 @@ mod tests {
         let paths: Vec<_> = problems(&verdict).iter().map(|problem| problem.path.as_str()).collect();
         assert_eq!(paths, COUNTERS.map(|(path, _)| path));
         let mut higher = raised.clone();
-        higher["restarts"] = json!(i64::MAX);
+        higher["restarts"] = json!(4);
         assert!(matches!(update(&object(&raised), &object(&higher)), Verdict::Admit { .. }));
         assert!(matches!(create(&object(&spec(|spec| spec["restarts"] = json!(-1)))), Verdict::Deny(_)));
+    }
+
+    #[test]
+    fn no_counter_rises_to_where_it_could_not_rise_again() {
+        let asked = |generation: i64| spec(|spec| spec["database"] = json!({"credentialGeneration": generation}));
+        let raise = |from: i64, to: i64| update(&object(&asked(from)), &object(&asked(to)));
+        let sentence = |was: i64, is: i64, most: i64| {
+            let text =
+                format!("a counter rises in small steps: it is {was} and would become {is}; set it to {most} at most");
+            [Problem::new("spec.database.credentialGeneration", text)]
+        };
+        assert_eq!(raise(3, 1_003), Verdict::admit());
+        assert_eq!(problems(&raise(3, 1_004)), sentence(3, 1_004, 1_003));
+        assert_eq!(problems(&raise(0, i64::MAX)), sentence(0, i64::MAX, 1_000));
+        // What got there before can stay, and what a backup holds can be restored.
+        assert_eq!(raise(i64::MAX, i64::MAX), Verdict::admit());
+        assert_eq!(create(&object(&asked(1_000_000))), Verdict::admit());
+        assert_eq!(problems(&create(&object(&asked(i64::MAX)))), sentence(0, i64::MAX, 1_000_000));
     }
 
     #[test]

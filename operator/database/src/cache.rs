@@ -123,11 +123,11 @@ impl Cache {
         self.lock().listings[1] += 1;
     }
 
-    /// A listing of namespaces ends: those that it did not contain are gone.
-    pub fn end_namespaces(&self) {
+    /// A listing of namespaces ends: those that it did not contain are gone. Says which.
+    pub fn end_namespaces(&self) -> Vec<String> {
         let mut state = self.lock();
         let listing = state.listings[1];
-        state.namespaces.retain(|_, known| known.listing == listing);
+        state.namespaces.extract_if(|_, known| known.listing != listing).map(|(name, _)| name).collect()
     }
 
     /// All AnkkaDatabases.

@@ -63,7 +63,7 @@ pub fn decide(facts: &Facts<'_>) -> Result<Plan, Obstacle> {
     let status = facts.database.status.as_ref().unwrap_or(&none);
     refuse(facts, status)?;
     let logins = logins(facts);
-    let generation = generation(facts, status, &logins);
+    let generation = generation(facts, status, &logins)?;
     let steps = steps(facts, status, &logins, generation);
     let others = || logins.iter().filter(|(other, role)| **other != generation && role.login);
     Ok(Plan {
@@ -104,7 +104,9 @@ fn refuse(facts: &Facts<'_>, status: &AnkkaDatabaseStatus) -> Result<(), Obstacl
             "DatabaseGone",
             format!(
                 "database '{name}' was provisioned and is no longer on the server; restore it with role \"{name}\" as its \
-                 owner, or, to begin with an empty one, delete this AnkkaDatabase"
+                 owner, or, to begin with an empty one, delete this AnkkaDatabase \
+                 and, once it is provisioned, run 'ankka services restart {}': its instances hold the old password",
+                facts.names.service()
             ),
         ),
         _ => Ok(()),
@@ -112,12 +114,16 @@ fn refuse(facts: &Facts<'_>, status: &AnkkaDatabaseStatus) -> Result<(), Obstacl
 }
 
 /// Which login the Secret is to hold: the latest one asked for, in use or made, but none that has an end.
-fn generation(facts: &Facts<'_>, status: &AnkkaDatabaseStatus, logins: &BTreeMap<i64, &RoleSeen>) -> i64 {
+fn generation(
+    facts: &Facts<'_>,
+    status: &AnkkaDatabaseStatus,
+    logins: &BTreeMap<i64, &RoleSeen>,
+) -> Result<i64, Obstacle> {
     let asked = facts.database.spec.credential_generation;
     let in_place = status.secret.as_ref().map(|_| status.credential_generation);
     let mut wanted = match in_place {
         // Its password is derived from another key: those who use it go on until they are replaced.
-        Some(in_place) if status.password_key.as_deref() != Some(facts.key) => asked.max(in_place.saturating_add(1)),
+        Some(in_place) if status.password_key.as_deref() != Some(facts.key) => asked.max(after(facts, in_place)?),
         _ => {
             let made = logins.iter().filter(|(_, role)| role.login).map(|(generation, _)| *generation).max();
             asked.max(in_place.unwrap_or_default()).max(made.unwrap_or_default())
@@ -125,9 +131,21 @@ fn generation(facts: &Facts<'_>, status: &AnkkaDatabaseStatus, logins: &BTreeMap
     }
     .max(0);
     while logins.get(&wanted).is_some_and(|role| role.ends_at.is_some()) {
-        wanted = wanted.saturating_add(1);
+        wanted = after(facts, wanted)?;
     }
-    wanted
+    Ok(wanted)
+}
+
+/// The next generation. There is one, unless somebody has set the last by hand.
+fn after(facts: &Facts<'_>, generation: i64) -> Result<i64, Obstacle> {
+    generation.checked_add(1).ok_or_else(|| {
+        let login = facts.names.login(generation);
+        let detail = format!(
+            "'{login}' is the last login that can be issued and cannot be used; let it in again, ALTER ROLE \"{login}\" VALID \
+             UNTIL 'infinity', and delete this AnkkaDatabase: it is made again and finds its data"
+        );
+        Obstacle { reason: "NoLoginLeft", detail }
+    })
 }
 
 fn steps(
@@ -274,6 +292,19 @@ mod tests {
         assert_eq!(plan(&database(0, None), &ended).generation, 1);
         ended.logins = vec![role("shop.cart#1")];
         assert_eq!(plan(&database(0, None), &ended).generation, 1, "the record was lost, the login was not");
+    }
+
+    #[test]
+    fn the_last_login_there_can_be_is_an_obstacle_and_no_endless_search() {
+        let last = names().login(i64::MAX);
+        let mut ended = provisioned();
+        ended.logins = vec![RoleSeen { ends_at: Some("2026-01-01T00:00:00Z".to_owned()), ..role(&last) }];
+        assert_eq!(obstacle(&database(i64::MAX, Some(0)), &ended), "NoLoginLeft");
+        let mut foreign = database(0, Some(i64::MAX));
+        foreign.status.as_mut().expect("set").password_key = Some("another".to_owned());
+        assert_eq!(obstacle(&foreign, &provisioned()), "NoLoginLeft");
+        ended.logins[0].ends_at = None;
+        assert_eq!(plan(&database(i64::MAX, None), &ended).generation, i64::MAX, "what the obstacle says to do helps");
     }
 
     #[test]

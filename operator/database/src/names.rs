@@ -20,6 +20,11 @@ impl Names {
         Self { project: project.to_owned(), service: service.to_owned(), database: names::database(project, service) }
     }
 
+    /// The service's own name.
+    pub fn service(&self) -> &str {
+        &self.service
+    }
+
     /// The login of a generation.
     pub fn login(&self, generation: i64) -> String {
         match generation {

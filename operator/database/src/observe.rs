@@ -107,7 +107,9 @@ impl Observer {
                 self.look_again(&namespace.name_any());
             }
             Event::InitDone => {
-                self.cache.end_namespaces();
+                for gone in self.cache.end_namespaces() {
+                    self.look_again(&gone);
+                }
                 return true;
             }
         }
@@ -145,4 +147,40 @@ async fn follow<K: Debug>(
         }
     }
     anyhow::bail!("the watch of {resource} ended")
+}
+
+#[cfg(test)]
+mod tests {
+    use ankka_runtime::queue::Timing;
+    use kube::core::ObjectMeta;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::run::metrics;
+
+    #[tokio::test]
+    async fn a_namespace_that_went_while_nobody_watched_has_its_databases_looked_at() {
+        let second = Duration::from_secs(1);
+        let timing = Timing { resync: second, min_backoff: second, max_backoff: second };
+        let observer =
+            Observer { cache: Arc::default(), queue: Arc::new(Queue::new(timing)), metrics: Arc::new(metrics()) };
+        let mut database = AnkkaDatabase::default();
+        database.metadata.name = Some("cart".to_owned());
+        database.metadata.namespace = Some("ankka-shop".to_owned());
+        observer.cache.put(database);
+        let named = |name: &str| PartialObjectMeta::<Namespace> {
+            metadata: ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() },
+            ..PartialObjectMeta::default()
+        };
+        for name in ["ankka-shop", "ankka-other"] {
+            observer.cache.put_namespace(&named(name).metadata);
+        }
+        observer.namespace(Event::Init);
+        observer.namespace(Event::InitApply(named("ankka-other")));
+        assert!(!observer.queue.is_busy());
+        assert!(observer.namespace(Event::InitDone));
+        assert!(observer.queue.is_busy());
+        assert_eq!(&*observer.queue.next().await.namespace, "ankka-shop");
+        assert!(observer.cache.namespace("ankka-other").is_some());
+    }
 }

@@ -104,7 +104,10 @@ impl Passes {
                 Ok(None) => return Ok(Next::After(SOON)),
                 Err(Error::Server(ServerError::Raced(_))) => {}
                 Err(error) => {
-                    work.explain(&error).await?;
+                    if let Err(untold) = work.explain(&error).await {
+                        let (namespace, name) = (&*key.namespace, &*key.name);
+                        tracing::warn!(namespace, name, error = %untold, "the status could not say why a pass did not finish");
+                    }
                     return Err(error);
                 }
             }

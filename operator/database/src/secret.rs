@@ -2,7 +2,8 @@
 //!
 //! A PUT without a resourceVersion answers with what was sent and nothing else. It is the whole protocol: 404 means that there
 //! is none, and it is created; 422 on `type`, which nobody can change, means that a stranger's is there; 200 means that
-//! what is there now is ours. One that says the same as before moves no resourceVersion and is stored nowhere.
+//! what is there now is ours. One that says the same as before moves no resourceVersion and is stored nowhere. What somebody has
+//! changed in it, its metadata included, is put right by the same request, which no comparison with earlier intents could see.
 
 use ankka_crds::names::{self, DATABASE_SECRET_TYPE};
 use ankka_runtime::{

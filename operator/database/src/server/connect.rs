@@ -12,7 +12,10 @@ use rustls::{
     crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature},
     pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject},
 };
-use tokio_postgres::{Config, config::SslMode};
+use tokio_postgres::{
+    Config,
+    config::{SslMode, TargetSessionAttrs},
+};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::password::Password;
@@ -63,7 +66,10 @@ impl Connection {
     /// How to connect to `database` as the administrator.
     pub(super) fn administrator(&self, database: &str) -> Config {
         let mut config = self.login(database, &self.user, &self.password);
-        config.options(format!("-c statement_timeout={}", self.statement_timeout.as_millis()));
+        // What a standby says may be old: nothing is decided by it.
+        config
+            .options(format!("-c statement_timeout={}", self.statement_timeout.as_millis()))
+            .target_session_attrs(TargetSessionAttrs::ReadWrite);
         config
     }
 

@@ -48,14 +48,16 @@ pub struct RoleSeen {
 /// The question whose answer, in one column, is the key as hexadecimal digits, and in the next an [`Observed`] as JSON.
 pub(super) fn question(names: &Names, version: u32) -> String {
     let database = escape_literal(&names.database);
-    let beginning = escape_literal(names.beginning());
+    // A range, which the index on names can answer. '~' comes after everything that a name of ours can go on with.
+    let first = escape_literal(names.beginning());
+    let end = escape_literal(&format!("{}~", names.beginning()));
     // Before 16, who is a member may act as the role.
     let may_act = if version >= 160_000 { "SET" } else { "MEMBER" };
     format!(
         "WITH owner AS (SELECT * FROM pg_roles WHERE rolname = {database}), \
          login AS (SELECT r.*, EXISTS (SELECT FROM pg_auth_members m JOIN owner o ON m.roleid = o.oid WHERE m.member = r.oid) \
              AND 'role=' || {database} = ANY (coalesce(r.rolconfig, '{{}}')) AS bound \
-             FROM pg_roles r WHERE starts_with(r.rolname, {beginning}) AND r.rolname ~ '#[0-9]+$') \
+             FROM pg_roles r WHERE r.rolname >= {first} AND r.rolname < {end} AND r.rolname ~ '#[0-9]+$') \
          SELECT (SELECT encode(key, 'hex') FROM ankka.password_key), json_build_object(\
          'superuser', (SELECT rolsuper FROM pg_roles WHERE rolname = current_user), \
          'database', (SELECT json_build_object('owner', pg_get_userbyid(datdba), 'open', datallowconn, 'public', \

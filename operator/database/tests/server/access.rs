@@ -101,6 +101,25 @@ async fn what_a_reissued_login_makes_belongs_to_the_owner() {
 }
 
 #[tokio::test]
+async fn the_logins_of_one_service_are_found_by_an_index_however_many_roles_there_are() {
+    let server = Server::with(&[
+        "session_preload_libraries=auto_explain",
+        "auto_explain.log_min_duration=0",
+        // A plan that can avoid reading a whole table does.
+        "enable_seqscan=off",
+        "logging_collector=on",
+        "log_directory=log",
+        "log_filename=all.log",
+    ]);
+    let api = shop();
+    ask_for(&api, "shop", "cart");
+    Controller::start(&api, server.port).await.settle().await;
+    let log = std::fs::read_to_string(server.data().join("log/all.log")).expect("a log");
+    let range = "Index Cond: ((rolname >= 'shop.cart'::name) AND (rolname < 'shop.cart~'::name))";
+    assert!(log.contains(range), "{log}");
+}
+
+#[tokio::test]
 async fn no_password_reaches_the_servers_log() {
     let server =
         Server::with(&["log_statement=all", "logging_collector=on", "log_directory=log", "log_filename=all.log"]);

@@ -119,9 +119,27 @@ async fn a_database_that_is_gone_is_not_replaced_by_an_empty_one() {
     controller.pass().await;
     assert_eq!(phase(&api), "database provisioning failed");
     assert!(detail(&api).contains("no longer on the server"), "{}", detail(&api));
+    assert!(detail(&api).contains("'ankka services restart cart'"), "{}", detail(&api));
     server.run(&["CREATE DATABASE \"shop.cart\" OWNER \"shop.cart\""]).await;
     controller.settle().await;
     assert_eq!(phase(&api), "provisioned", "restored");
+}
+
+#[tokio::test]
+async fn what_a_standby_says_decides_nothing() {
+    let mut server = Server::start();
+    let api = shop();
+    ask_for(&api, "shop", "cart");
+    let controller = Controller::start(&api, server.port).await;
+    controller.settle().await;
+    // A standby that lags behind has not heard of the database yet.
+    server.run(&["DROP DATABASE \"shop.cart\"", "ALTER SYSTEM SET default_transaction_read_only = on"]).await;
+    server.down();
+    server.up();
+    controller.look_at("cart");
+    controller.pass().await;
+    assert_eq!(phase(&api), "waiting for database", "{}", detail(&api));
+    assert!(detail(&api).ends_with("database does not allow writes"), "{}", detail(&api));
 }
 
 #[tokio::test]
