@@ -111,8 +111,7 @@ fn name(reader: &mut Reader<impl Fn(&str) -> Option<String>>, variable: &'static
 
 fn database(reader: &mut Reader<impl Fn(&str) -> Option<String>>) -> DatabaseServer {
     match reader.get("ANKKA_DATABASE_SERVER").as_deref() {
-        None => DatabaseServer::Unsaid,
-        Some("none") => DatabaseServer::None,
+        None | Some("none") => DatabaseServer::None,
         Some("provisioned") => DatabaseServer::Provisioned,
         Some(value) => {
             reader.refuse("ANKKA_DATABASE_SERVER", value, "none or provisioned".to_owned());

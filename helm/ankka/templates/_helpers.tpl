@@ -93,7 +93,8 @@ where the pod is. Takes (list <chart's variables> <the values'>); those that are
 {{- range $name, $value := merge (dict) (index . 1) (index . 0) }}
 {{- if $value -}}
 - name: {{ $name }}
-  value: {{ $value | toString | quote }}
+  {{- /* Numbers in a values file are floats, and large ones would print with an exponent. */}}
+  value: {{ if kindIs "float64" $value }}{{ $value | int64 | toString | quote }}{{ else }}{{ $value | toString | quote }}{{ end }}
 {{ end }}
 {{- end -}}
 - name: POD_NAME

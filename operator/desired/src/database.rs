@@ -52,20 +52,20 @@ fn created(meta: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta) ->
 }
 
 /// Whether the platform makes the database of this service.
-fn is_provisioned(facts: &Facts<'_>, service: &ValidatedService) -> bool {
-    service.database == validated::Database::Provisioned && facts.settings.database != DatabaseServer::Unsaid
+fn is_provisioned(service: &ValidatedService) -> bool {
+    service.database == validated::Database::Provisioned
 }
 
 /// Why a service cannot have the database it needs, whatever is done in the cluster.
 pub(crate) fn refusal(facts: &Facts<'_>, service: &ValidatedService) -> Option<String> {
-    let none = is_provisioned(facts, service) && facts.settings.database == DatabaseServer::None;
+    let none = is_provisioned(service) && facts.settings.database == DatabaseServer::None;
     none.then(|| format!("database: {NO_SERVER}; {WITHOUT_SERVER}"))
 }
 
 /// The database to render for; none when the platform makes none. What was asked for once is never taken back.
 pub(crate) fn wanted<'a>(facts: &Facts<'a>, service: &ValidatedService) -> Option<Database<'a>> {
     let commanded = facts.service.spec.database.as_ref().map_or(0, |commands| commands.credential_generation);
-    is_provisioned(facts, service).then(|| {
+    is_provisioned(service).then(|| {
         let derived = || Cow::Owned(names::database_secret(&service.name));
         let secret = facts.database.and_then(|database| database.secret.as_deref());
         Database {
@@ -78,7 +78,7 @@ pub(crate) fn wanted<'a>(facts: &Facts<'a>, service: &ValidatedService) -> Optio
 
 /// Why no instance may be started or changed yet. Instances of before are left alone.
 pub(crate) fn obstacle(facts: &Facts<'_>, service: &ValidatedService) -> Option<Verdict> {
-    if !is_provisioned(facts, service) || facts.database.is_some_and(|database| database.secret.is_some()) {
+    if !is_provisioned(service) || facts.database.is_some_and(|database| database.secret.is_some()) {
         return None;
     }
     let reason = facts.database.and_then(|database| database.detail.as_deref());
@@ -113,7 +113,6 @@ pub(crate) fn status(facts: &Facts<'_>, service: &ValidatedService, requested: b
         return said(SUPPLIED, None);
     }
     match (facts.settings.database, facts.database) {
-        (DatabaseServer::Unsaid, _) => None,
         (DatabaseServer::None, _) => said(FAILED, Some(NO_SERVER)),
         (DatabaseServer::Provisioned, None) => requested.then(|| said(WAITING, None))?,
         (DatabaseServer::Provisioned, Some(database)) => {

@@ -63,6 +63,4 @@ pub enum DatabaseServer {
     None,
     /// It has one, and a controller that makes databases on it.
     Provisioned,
-    /// Nothing was said: services are run without a database.
-    Unsaid,
 }
