@@ -25,6 +25,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether the server is known to be down, so that nothing was tried.
+    pub fn is_down(&self) -> bool {
+        matches!(self, Self::Server(ServerError::Down(_)))
+    }
+
     /// A word for metrics, of a fixed set.
     pub fn label(&self) -> &'static str {
         match self {

@@ -51,7 +51,7 @@ pub struct Passes {
     own_namespace: String,
     grace: Duration,
     cache: Arc<Cache>,
-    server: Postgres,
+    server: Arc<Postgres>,
     wire: Wire,
 }
 
@@ -60,7 +60,7 @@ impl Passes {
     pub fn new(
         settings: &Settings,
         client: Client,
-        server: Postgres,
+        server: Arc<Postgres>,
         cache: &Arc<Cache>,
         metrics: &Arc<Metrics>,
     ) -> Self {
@@ -104,11 +104,18 @@ impl Passes {
                 Ok(None) => return Ok(Next::After(SOON)),
                 Err(Error::Server(ServerError::Raced(_))) => {}
                 Err(error) => {
-                    if let Err(untold) = work.explain(&error).await {
-                        let (namespace, name) = (&*key.namespace, &*key.name);
-                        tracing::warn!(namespace, name, error = %untold, "the status could not say why a pass did not finish");
-                    }
-                    return Err(error);
+                    let told = work.explain(&error).await;
+                    return match told {
+                        // No further pass is asked for until the server is back, so this one has to have said so.
+                        Ok(None) if error.is_down() => Ok(Next::After(SOON)),
+                        Err(untold) if error.is_down() => Err(untold),
+                        Err(untold) => {
+                            let (namespace, name) = (&*key.namespace, &*key.name);
+                            tracing::warn!(namespace, name, error = %untold, "the status could not say why a pass did not finish");
+                            Err(error)
+                        }
+                        Ok(_) => Err(error),
+                    };
                 }
             }
         }
@@ -169,6 +176,10 @@ impl workers::Passes<Key> for Passes {
         let took = start.elapsed();
         self.wire.metrics.passed("Database", took, result.as_ref().err().map(Error::label));
         result.unwrap_or_else(|error| {
+            if error.is_down() {
+                // Said once by the monitor, which asks for a pass over everything once the server is back.
+                return Next::Resync;
+            }
             let milliseconds = took.as_millis();
             tracing::warn!(namespace, name, %error, milliseconds, "the pass did not finish, it is tried again");
             Next::Retry
@@ -279,23 +290,24 @@ impl Work<'_> {
         Err(Error::Obstacle(why))
     }
 
-    /// Says why a pass did not finish, where that is of interest to whoever waits for the database.
-    async fn explain(&self, error: &Error) -> Result<(), Error> {
+    /// Says why a pass did not finish, where that is of interest to whoever waits for the database. None when it was not the
+    /// newest state that was judged.
+    async fn explain(&self, error: &Error) -> Result<Option<()>, Error> {
         let refusal;
         let outcome = match error {
-            Error::Server(ServerError::Unavailable(why)) => Outcome::Waiting(why),
+            Error::Server(ServerError::Unavailable(why) | ServerError::Down(why)) => Outcome::Waiting(why),
             Error::Server(ServerError::Refused(why)) => Outcome::Failed("Refused", why),
             Error::Api(error) => match error.refusal() {
                 Some(why) => {
                     refusal = why;
                     Outcome::Failed("WriteRefused", &refusal)
                 }
-                None => return Ok(()),
+                None => return Ok(Some(())),
             },
-            _ => return Ok(()),
+            _ => return Ok(Some(())),
         };
         let status = told(&self.database, self.known(), outcome);
-        self.passes.report(&self.database, status).await.map(drop)
+        Ok(self.passes.report(&self.database, status).await?.map(drop))
     }
 
     fn known(&self) -> AnkkaDatabaseStatus {

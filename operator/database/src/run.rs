@@ -13,7 +13,13 @@ use anyhow::Context;
 use kube::{Client, Config};
 use tokio_util::sync::CancellationToken;
 
-use crate::{cache::Cache, observe::Observer, pass::Passes, server::Postgres, settings::Settings};
+use crate::{
+    cache::{Cache, Key},
+    observe::Observer,
+    pass::Passes,
+    server::{Monitor, Postgres},
+    settings::Settings,
+};
 
 /// Name of the Lease.
 const LEASE: &str = "ankka-database";
@@ -48,7 +54,8 @@ pub async fn run(settings: Settings, mut config: Config, stop: CancellationToken
         synced: synced.clone(),
     };
     tasks.spawn(http::serve(settings.listen, health));
-    let server = Postgres::new(settings.connection.clone(), tenure.clone(), metrics.clone());
+    let server = Arc::new(Postgres::new(settings.connection.clone(), tenure.clone(), metrics.clone()));
+    tasks.spawn(Monitor::new(server.clone()).watch(all_again(cache.clone(), queue.clone())));
     let passes = Passes::new(&settings, writer, server, &cache, &metrics);
 
     tokio::select! {
@@ -68,4 +75,9 @@ pub async fn run(settings: Settings, mut config: Config, stop: CancellationToken
         metrics: &metrics,
     };
     replica.run(&mut tasks, &queue, passes, || cache.keys(), &stop).await
+}
+
+/// Asks for a pass over every database.
+pub fn all_again(cache: Arc<Cache>, queue: Arc<Queue<Key>>) -> impl Fn() + Send + 'static {
+    move || cache.keys().into_iter().for_each(|key| queue.add(key))
 }

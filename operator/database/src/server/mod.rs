@@ -2,6 +2,7 @@
 
 mod connect;
 mod facts;
+mod monitor;
 mod postgres;
 mod refusal;
 mod statements;
@@ -9,6 +10,7 @@ mod statements;
 pub use self::{
     connect::{Connection, Tls},
     facts::{DatabaseSeen, Observed, RoleSeen},
+    monitor::Monitor,
     postgres::{Acceptance, Postgres},
     refusal::ServerError,
     statements::Step,

@@ -41,16 +41,25 @@ pub struct Postgres {
     tenure: Arc<Tenure>,
     metrics: Arc<Metrics>,
     idle: Mutex<Vec<Session>>,
+    /// Why the server cannot be reached, for as long as it cannot.
+    down: Mutex<Option<String>>,
 }
 
 /// One connection of the administrator.
-struct Session {
+pub(super) struct Session {
     client: Client,
     /// The server's version, e.g. 150018.
     version: u32,
     /// It has been used before.
     used: bool,
     task: AbortHandle,
+}
+
+impl Session {
+    /// Sends a statement whose answer is of no interest.
+    pub(super) async fn ask(&self, sql: &str) -> Result<(), tokio_postgres::Error> {
+        self.client.batch_execute(sql).await
+    }
 }
 
 impl Drop for Session {
@@ -64,12 +73,33 @@ type Rows = Vec<Vec<Option<String>>>;
 impl Postgres {
     /// The server at `connection`, to which nothing is written unless `tenure` holds.
     pub fn new(connection: Connection, tenure: Arc<Tenure>, metrics: Arc<Metrics>) -> Self {
-        Self { connection, tenure, metrics, idle: Mutex::default() }
+        Self { connection, tenure, metrics, idle: Mutex::default(), down: Mutex::default() }
     }
 
     /// Where it is.
     pub fn connection(&self) -> &Connection {
         &self.connection
+    }
+
+    /// Takes in why the server cannot be reached, or that it can. True when the one has become the other. The first reason
+    /// stays, so that a server on its way up changes no status.
+    pub(super) fn found(&self, unreachable: Option<String>) -> bool {
+        let mut down = self.down.lock().unwrap_or_else(PoisonError::into_inner);
+        match (&*down, &unreachable) {
+            (None, Some(reason)) => {
+                tracing::warn!(reason, "the database server cannot be reached: passes wait for it without trying");
+                self.idle().clear();
+            }
+            (Some(_), None) => tracing::info!("the database server can be reached again"),
+            _ => return false,
+        }
+        *down = unreachable;
+        true
+    }
+
+    fn reachable(&self) -> Result<(), ServerError> {
+        let down = self.down.lock().unwrap_or_else(PoisonError::into_inner);
+        down.clone().map_or(Ok(()), |reason| Err(ServerError::Down(reason)))
     }
 
     /// The key of all passwords, and everything that belongs to one service.
@@ -210,6 +240,7 @@ impl Postgres {
 
     /// A connection to the platform's own database, which is made when it is not there.
     async fn session(&self) -> Result<Session, ServerError> {
+        self.reachable()?;
         let found = {
             let mut idle = self.idle();
             idle.retain(|session| !session.client.is_closed());
@@ -229,6 +260,13 @@ impl Postgres {
         };
         let session = session.map_err(|failure| failure.into_error(&attempted))?;
         self.prepared(session).await
+    }
+
+    /// A new connection to the platform's own database, which is left as it is.
+    pub(super) async fn connect_to_own(&self) -> Result<Session, ServerError> {
+        let attempted = self.at(&format!("connect as '{}'", self.connection.user));
+        let own = self.connection.administrator(OWN_DATABASE);
+        self.connect(&own, &attempted).await.map_err(|failure| failure.into_error(&attempted))
     }
 
     async fn make_own_database(&self, attempted: &str) -> Result<(), ServerError> {

@@ -10,6 +10,9 @@ pub enum ServerError {
     /// It cannot be reached, or has no room now: it is waited for.
     #[error("{0}")]
     Unavailable(String),
+    /// The monitor cannot reach it, and asks for a pass once it can: nothing was sent.
+    #[error("{0}")]
+    Down(String),
     /// It refuses, until somebody does something about it.
     #[error("{0}")]
     Refused(String),
@@ -25,7 +28,7 @@ impl ServerError {
     /// A word for metrics, of a fixed set.
     pub fn label(&self) -> &'static str {
         match self {
-            Self::Unavailable(_) => "server_unavailable",
+            Self::Unavailable(_) | Self::Down(_) => "server_unavailable",
             Self::Refused(_) => "server_refused",
             Self::Raced(_) => "server_raced",
             Self::LeaseLost => "lease",

@@ -6,8 +6,8 @@ use ankka_database::{
     cache::{Cache, Key},
     observe::Observer,
     pass::Passes,
-    run::metrics,
-    server::Postgres,
+    run::{all_again, metrics},
+    server::{Monitor, Postgres},
     settings::Settings,
 };
 use ankka_runtime::{
@@ -32,7 +32,9 @@ pub(crate) struct Controller {
     passes: Passes,
     tenure: Arc<Tenure>,
     api: Api,
-    _tasks: Tasks,
+    cache: Arc<Cache>,
+    server: Arc<Postgres>,
+    tasks: Tasks,
 }
 
 /// Who administers the server.
@@ -80,9 +82,24 @@ impl Controller {
         let observer = Observer { cache: cache.clone(), queue: queue.clone(), metrics: metrics.clone() };
         let mut synced = observer.start(&client, &mut tasks);
         assert!(synced.wait().await, "everything is listed");
-        let server = Postgres::new(settings.connection.clone(), tenure.clone(), metrics.clone());
-        let passes = Passes::new(&settings, guarded(client, tenure.clone()), server, &cache, &metrics);
-        Self { queue, passes, tenure, api: api.clone(), _tasks: tasks }
+        let server = Arc::new(Postgres::new(settings.connection.clone(), tenure.clone(), metrics.clone()));
+        let passes = Passes::new(&settings, guarded(client, tenure.clone()), server.clone(), &cache, &metrics);
+        Self { queue, passes, tenure, api: api.clone(), cache, server, tasks }
+    }
+
+    /// From now on, somebody looks whether the server is up.
+    pub(crate) fn monitor(&mut self) {
+        let again = all_again(self.cache.clone(), self.queue.clone());
+        self.tasks.spawn(Monitor::new(self.server.clone()).watch(again));
+    }
+
+    /// Waits until a pass is asked for.
+    pub(crate) async fn asked(&self) {
+        let until = tokio::time::Instant::now() + Duration::from_secs(5);
+        while !self.queue.is_busy() {
+            assert!(tokio::time::Instant::now() < until, "nothing asks for a pass");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
     }
 
     /// Makes passes until nothing is left to do, or the controller dies.

@@ -1,5 +1,7 @@
 //! A server that is down or refuses, strangers, and places where nothing may be made.
 
+use std::time::{Duration, Instant};
+
 use ankka_testing::api::Api;
 use serde_json::json;
 
@@ -47,6 +49,39 @@ async fn a_server_that_is_down_is_waited_for_and_what_was_written_stays() {
     assert_eq!((phase(&api), detail(&api)), ("provisioned".to_owned(), String::new()));
     assert_eq!((condition(&api, "Ready"), condition(&api, "Reconciling")), ("True".to_owned(), String::new()));
     enter(&api, "/api/v1/namespaces/ankka-shop/secrets/mail-db").await.expect("asked for meanwhile");
+}
+
+#[tokio::test]
+async fn a_server_that_goes_down_is_noticed_and_no_pass_tries_it_until_it_is_back() {
+    let mut server = Server::start();
+    let api = shop();
+    for service in ["cart", "mail", "till"] {
+        ask_for(&api, "shop", service);
+    }
+    let mut controller = Controller::start(&api, server.port).await;
+    controller.settle().await;
+    controller.monitor();
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    server.down();
+    controller.asked().await;
+    // Whoever connects now gets no answer.
+    let silent = std::net::TcpListener::bind(("127.0.0.1", server.port)).expect("the port is free");
+    let started = Instant::now();
+    controller.settle().await;
+    controller.look_at("cart");
+    controller.settle().await;
+    assert!(started.elapsed() < Duration::from_secs(4), "a pass waited for an answer: {:?}", started.elapsed());
+    for service in ["cart", "mail", "till"] {
+        let path = format!("/apis/ankka.dev/v1alpha1/namespaces/ankka-shop/ankkadatabases/{service}");
+        let status = &api.get(&path).expect("stored")["status"];
+        assert_eq!(status["phase"], "waiting for database", "{service}");
+        assert!(status["detail"].as_str().is_some_and(|why| why.contains("127.0.0.1:")), "{status}");
+    }
+    drop(silent);
+    server.up();
+    controller.asked().await;
+    controller.settle().await;
+    assert_eq!((phase(&api), detail(&api)), ("provisioned".to_owned(), String::new()));
 }
 
 #[tokio::test]
