@@ -44,10 +44,17 @@ impl Cluster {
             .map_err(|cause| failed(kube::Error::BuildRequest(cause)))?;
         let request = request.map(|text| yaml::safe(String::from_utf8_lossy(&text).into_owned()));
         let sent = Timestamp::now();
-        let response = self.client.send(request.map(|text| Body::from(text.into_bytes()))).await.map_err(failed)?;
+        let response = match self.client.send(request.map(|text| Body::from(text.into_bytes()))).await {
+            Ok(response) => response,
+            Err(cause) if was_sent(&cause) => return Ok(Err(Box::new(unanswered(&cause)))),
+            Err(cause) => return Err(failed(cause)),
+        };
         let took = Timestamp::now().duration_since(sent);
         let (head, body) = response.into_parts();
-        let text = body.collect_bytes().await.map_err(failed)?;
+        let text = match body.collect_bytes().await {
+            Ok(text) => text,
+            Err(cause) => return Ok(Err(Box::new(unanswered(&cause)))),
+        };
         for text in head.headers.get_all("warning").iter().filter_map(|value| warning_text(value.to_str().ok()?)) {
             output::warning(&text);
         }
@@ -70,6 +77,23 @@ impl Cluster {
             .unwrap_or_else(Timestamp::now);
         Ok(Ok(Answer { service, created: head.status.as_u16() == 201, at, took }))
     }
+}
+
+/// Whether a request without an answer may have reached the server: a connection was there.
+fn was_sent(cause: &kube::Error) -> bool {
+    let mut next: Option<&dyn std::error::Error> = Some(cause);
+    while let Some(error) = next {
+        if let Some(error) = error.downcast_ref::<hyper_util::client::legacy::Error>() {
+            return !error.is_connect();
+        }
+        next = error.source();
+    }
+    false
+}
+
+/// What stands for the answer that did not come. Like the server's own word for it, it leaves open what was stored.
+fn unanswered(cause: &kube::Error) -> Status {
+    Status::failure(&format!("the connection broke: {}", explain::innermost(cause)), "Timeout").with_code(504)
 }
 
 /// The text of a `Warning` header: `299 - "text"`.

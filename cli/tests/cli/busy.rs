@@ -66,6 +66,31 @@ fn a_change_that_may_be_stored_already_is_not_asked_for_again() {
 }
 
 #[test]
+fn a_change_whose_answer_was_lost_is_not_said_to_have_failed() {
+    // The connection breaks before the answer, and in the middle of it.
+    let lost: [fn() -> Reply; 2] = [|| std::panic::resume_unwind(Box::new(())), || Reply::Broken("{".to_owned())];
+    for lost in lost {
+        let stored = stored();
+        let kept = stored.clone();
+        let fake = stored.serve(move |request| {
+            (request.method == "PATCH").then(|| {
+                kept.patch(request);
+                lost()
+            })
+        });
+        let ran = Home::new().run_with(&fake, &["services", "restart", "cart"]);
+        assert_eq!((ran.status, patches(&fake)), (1, 1), "{}", ran.transcript());
+        assert_eq!(stored.now()["spec"]["restarts"], 1);
+        assert!(
+            ran.stderr.starts_with("error: failed to restart service 'cart': the connection broke: "),
+            "{}",
+            ran.stderr
+        );
+        assert!(ran.stderr.contains("; whether it was changed is not known\n"), "{}", ran.stderr);
+    }
+}
+
+#[test]
 fn a_change_that_was_turned_away_is_asked_for_again_and_counts_once() {
     let (stored, asked) = (stored(), AtomicUsize::new(0));
     let fake = stored.serve(move |request| {
