@@ -39,6 +39,9 @@ const ROUNDS: usize = 3;
 /// How long until an object is judged again whose newest state, or namespace, has not been seen yet.
 const SOON: Duration = Duration::from_millis(500);
 
+/// How long until a pass that the server was down for is counted again, however rare resyncs are: alerts rest on that.
+const WHILE_DOWN: Duration = Duration::from_mins(2);
+
 /// For how long the namespace of a new AnkkaDatabase may be unknown: the two come by different watches.
 const NEWS: i64 = 10;
 
@@ -178,7 +181,7 @@ impl workers::Passes<Key> for Passes {
         result.unwrap_or_else(|error| {
             if error.is_down() {
                 // Said once by the monitor, which asks for a pass over everything once the server is back.
-                return Next::Resync;
+                return Next::After(WHILE_DOWN);
             }
             let milliseconds = took.as_millis();
             tracing::warn!(namespace, name, %error, milliseconds, "the pass did not finish, it is tried again");
