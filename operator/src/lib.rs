@@ -17,3 +17,4 @@ pub mod revisions;
 pub mod run;
 pub mod service;
 pub mod settings;
+pub mod upgrades;

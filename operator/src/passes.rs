@@ -25,6 +25,7 @@ use crate::{
     revisions::Recorder,
     service::Services,
     settings::Settings,
+    upgrades::Upgrades,
 };
 
 /// How long one pass may take.
@@ -67,6 +68,7 @@ impl Passes {
                 recorder: Recorder { wire: wire.clone(), cache: cache.clone() },
                 statuses: statuses.clone(),
                 repairs: repairs.clone(),
+                upgrades: Arc::new(Upgrades::new(settings.upgrades, cache.clone(), queue.clone())),
             },
             projects: Projects {
                 settings: desired,

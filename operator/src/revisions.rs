@@ -80,7 +80,7 @@ impl Recorder {
     }
 
     fn found(&self, id: &ServiceId, metadata: &ObjectMeta, source: Source, outcome: Outcome) -> Outcome {
-        self.cache.put_revision(id, version_of(metadata), RevisionSeen::of(metadata), source);
+        self.cache.put_revision(id, version_of(metadata), &RevisionSeen::of(metadata), source);
         outcome
     }
 

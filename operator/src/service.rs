@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use ankka_crds::{AnkkaService, AnkkaServiceStatus, resources::Condition};
-use ankka_desired::{Action, ChildKind, Facts, RouteFacts, Settings, decide, revisions::Recording};
+use ankka_desired::{Action, ChildKind, Decision, Facts, RouteFacts, Settings, decide, revisions::Recording};
 use ankka_telemetry::SPANS;
 use jiff::Timestamp;
 use kube::{Resource, core::DynamicObject};
@@ -19,6 +19,7 @@ use crate::{
     repairs::Repairs,
     report::{Reported, Statuses},
     revisions::Recorder,
+    upgrades::{Turn, Upgrades},
     wire::Target,
 };
 
@@ -37,11 +38,14 @@ pub struct Services {
     pub statuses: Statuses,
     /// Keeps those that somebody undoes each time apart.
     pub repairs: Arc<Repairs>,
+    /// Keeps those apart that the installation alone changes.
+    pub upgrades: Arc<Upgrades>,
 }
 
 impl Services {
     /// Makes one service what it should be, as far as that can be done now, and says how it is.
     pub async fn pass(&self, id: &ServiceId) -> Result<Next, Error> {
+        self.upgrades.looked_at(id);
         if let Some(known) = self.cache.service(id) {
             for kind in known.probed {
                 let observe = tracing::info_span!(target: SPANS, "observe");
@@ -61,7 +65,7 @@ impl Services {
                 // The garbage collector takes its children; what is being torn down is not built up again.
                 return Ok(Next::Resync);
             }
-            let decision = self.decide(&known, &service);
+            let (decision, _turn) = self.decide_in_turn(id, &known, &service);
             let review = decision.review;
             // What is written although this generation has been reported on is being put right.
             let observed = service.status.as_ref().and_then(|status| status.observed_generation);
@@ -129,24 +133,26 @@ impl Services {
     /// The status by what the answers have said; none when they ask for more to be done. A Deployment of which a label was
     /// put right runs as before, and no watch would tell that there was no rollout.
     fn after(&self, id: &ServiceId, service: &AnkkaService) -> Option<AnkkaServiceStatus> {
-        let decision = self.decide(&self.cache.service(id)?, service);
+        let decision = decide_by(&self.cache.service(id)?, service, &self.settings);
         decision.actions.is_empty().then_some(decision.status)
     }
 
-    fn decide(&self, known: &Snapshot, service: &AnkkaService) -> ankka_desired::Decision {
-        let _decide = tracing::info_span!(target: SPANS, "decide").entered();
-        decide(&Facts {
-            service,
-            project: known.project.as_ref(),
-            settings: &self.settings,
-            children: &known.children,
-            workload: known.workload.as_ref(),
-            database: known.database.as_ref(),
-            pods: &known.pods,
-            revisions: &known.revisions,
-            now: Timestamp::now(),
-            route: RouteFacts { served: known.routes_served, state: known.route.as_ref(), rivals: &known.rivals },
-        })
+    /// What to do now, and the turn to be upgraded if that is part of it. A service whose turn has not come goes on with
+    /// the sidecar that it has.
+    fn decide_in_turn<'a>(
+        &'a self,
+        id: &'a ServiceId,
+        known: &Snapshot,
+        service: &AnkkaService,
+    ) -> (Decision, Option<Turn<'a>>) {
+        let decision = decide_by(known, service, &self.settings);
+        let Some(before) = &decision.upgrade else { return (decision, None) };
+        let sidecar = self.settings.sidecar_image.as_deref().unwrap_or_default();
+        if let Some(turn) = self.upgrades.begin(id, sidecar) {
+            return (decision, Some(turn));
+        }
+        let settings = Settings { sidecar_image: Some(before.clone()), ..Settings::clone(&self.settings) };
+        (decide_by(known, service, &settings), None)
     }
 
     async fn report(
@@ -189,7 +195,23 @@ impl Services {
     }
 }
 
-/// Whether the answer to the write says how the object is doing.
+/// What to do by these settings.
+fn decide_by(known: &Snapshot, service: &AnkkaService, settings: &Settings) -> Decision {
+    let _decide = tracing::info_span!(target: SPANS, "decide").entered();
+    decide(&Facts {
+        service,
+        project: known.project.as_ref(),
+        settings,
+        children: &known.children,
+        workload: known.workload.as_ref(),
+        database: known.database.as_ref(),
+        pods: &known.pods,
+        revisions: &known.revisions,
+        now: Timestamp::now(),
+        route: RouteFacts { served: known.routes_served, state: known.route.as_ref(), rivals: &known.rivals },
+    })
+}
+
 /// What is next, and no later than when there may be another thing to say.
 fn no_later(next: Next, review: Option<Timestamp>) -> Next {
     let Some(left) = review.map(|at| Timestamp::now().duration_until(at)) else { return next };
@@ -201,6 +223,7 @@ fn no_later(next: Next, review: Option<Timestamp>) -> Next {
     }
 }
 
+/// Whether the answer to the write says how the object is doing.
 fn is_reported_on(action: &Action) -> bool {
     matches!(action, Action::Update { child, .. } if matches!(child.kind, ChildKind::Deployment | ChildKind::HttpRoute))
 }

@@ -17,6 +17,8 @@ pub struct Settings {
     pub timing: Timing,
     /// How many services are worked on at a time.
     pub concurrency: usize,
+    /// How many services are upgraded at a time.
+    pub upgrades: usize,
     /// The name of this replica.
     pub pod: String,
     /// Where metrics and health are served.
@@ -66,6 +68,7 @@ impl Settings {
                 max_backoff,
             },
             concurrency: reader.number("ANKKA_OPERATOR_MAX_CONCURRENT_RECONCILES", 16, 1..=256),
+            upgrades: reader.number("ANKKA_OPERATOR_MAX_CONCURRENT_UPGRADES", 3, 1..=10_000),
             pod: reader.text("POD_NAME", "ankka-operator"),
             listen: reader.address("ANKKA_LISTEN", SocketAddr::from(([0, 0, 0, 0], 8080))),
         };
@@ -141,7 +144,7 @@ mod tests {
         assert_eq!(settings.timing.resync, Duration::from_mins(5));
         assert_eq!(settings.timing.min_backoff, Duration::from_secs(2));
         assert_eq!(settings.timing.max_backoff, Duration::from_mins(5));
-        assert_eq!(settings.concurrency, 16);
+        assert_eq!((settings.concurrency, settings.upgrades), (16, 3));
         assert_eq!(settings.desired.sidecar_image, None);
         assert_eq!(settings.desired.installation.store, None);
         assert_eq!(settings.listen.port(), 8080);
@@ -177,6 +180,7 @@ mod tests {
             ("ANKKA_K8S_NAMESPACE_PREFIX", "Ankka"),
             ("ANKKA_OPERATOR_RESYNC_SECONDS", "5m"),
             ("ANKKA_OPERATOR_MAX_CONCURRENT_RECONCILES", "0"),
+            ("ANKKA_OPERATOR_MAX_CONCURRENT_UPGRADES", "0"),
             ("ANKKA_OBJECT_STORE_BACKEND", "s3"),
             ("ANKKA_DATABASE_SERVER", "yes"),
             ("ANKKA_LISTEN", "8080"),
@@ -199,6 +203,7 @@ mod tests {
                 "ANKKA_OPERATOR_RETRY_MAX_BACKOFF_SECONDS is '1'; it must be at least ANKKA_OPERATOR_RETRY_MIN_BACKOFF_SECONDS",
                 "ANKKA_OPERATOR_RESYNC_SECONDS is '5m'; it must be a whole number from 1 to 86400",
                 "ANKKA_OPERATOR_MAX_CONCURRENT_RECONCILES is '0'; it must be a whole number from 1 to 256",
+                "ANKKA_OPERATOR_MAX_CONCURRENT_UPGRADES is '0'; it must be a whole number from 1 to 10000",
                 "ANKKA_LISTEN is '8080'; it must be an address and a port, such as 0.0.0.0:8080",
             ]
         );

@@ -67,6 +67,9 @@ pub struct Decision {
     pub status: AnkkaServiceStatus,
     /// When there may be another thing to say although nothing has changed.
     pub review: Option<Timestamp>,
+    /// The sidecar's image of before, when instances are to be replaced because the installation has another one and for no
+    /// other reason: that may wait for its turn, and is decided anew with that image meanwhile.
+    pub upgrade: Option<String>,
 }
 
 /// Decides about one service.
@@ -75,7 +78,7 @@ pub struct Decision {
 pub fn decide(facts: &Facts<'_>) -> Decision {
     if facts.service.metadata.deletion_timestamp.is_some() || facts.project.is_some_and(|project| project.terminating) {
         let status = facts.service.status.clone().unwrap_or_default();
-        return Decision { actions: Vec::new(), recordings: Vec::new(), status, review: None };
+        return Decision { actions: Vec::new(), recordings: Vec::new(), status, review: None, upgrade: None };
     }
     let judged = judge(facts);
     let is_valid = judged.as_ref().map_or_else(Hold::is_of_valid, |_| true);
@@ -173,7 +176,21 @@ fn converge(facts: &Facts<'_>, service: ValidatedService) -> Result<Decision, Ho
         }
     }
     let status = status::of_running(facts, &blueprint, &exposure, &actions, &waiting, obstacle);
-    Ok(Decision { actions, recordings: Vec::new(), status, review: workload::review(facts) })
+    let upgrade = upgrade(facts, &blueprint, &actions);
+    Ok(Decision { actions, recordings: Vec::new(), status, review: workload::review(facts), upgrade })
+}
+
+/// The sidecar's image of before, when the Deployment is what it should be but for that, and has instances to replace.
+fn upgrade(facts: &Facts<'_>, blueprint: &Blueprint<'_>, actions: &[Action]) -> Option<String> {
+    let updates =
+        actions.iter().any(|action| matches!(action, Action::Update { .. }) && action.kind() == ChildKind::Deployment);
+    let before = facts.workload?.sidecar.as_deref()?;
+    if !updates || blueprint.instances() == 0 || blueprint.sidecar.is_none_or(|sidecar| sidecar == before) {
+        return None;
+    }
+    let written = facts.children.get(&ChildKind::Deployment)?.rendered.as_deref()?;
+    let of_before = objects::deployment(&Blueprint { sidecar: Some(before), ..blueprint.clone() });
+    (of_before.rendered == written).then(|| before.to_owned())
 }
 
 /// Whether an object is what it should be. A database is asked for again when the request has not arrived; who wrote it last
@@ -218,7 +235,7 @@ fn hold_still(facts: &Facts<'_>, hold: &Hold) -> Decision {
         actions.push(Action::Delete { kind, name: kind.name_for(facts.name()), uid: seen.uid.clone() });
     }
     let status = status::of_held(facts, hold, exposure.as_ref());
-    Decision { actions, recordings: Vec::new(), status, review: None }
+    Decision { actions, recordings: Vec::new(), status, review: None, upgrade: None }
 }
 
 /// What a pause takes where the Deployment cannot be rendered.

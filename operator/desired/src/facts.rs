@@ -172,6 +172,8 @@ pub struct WorkloadState {
     pub deadline_exceeded: Option<String>,
     /// Message of the condition `ReplicaFailure` while it is true, e.g. an exceeded quota.
     pub replica_failure: Option<String>,
+    /// Image of the sidecar in `spec.template`, when it has one.
+    pub sidecar: Option<String>,
 }
 
 /// How far a service's database is.

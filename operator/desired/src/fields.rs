@@ -58,8 +58,9 @@ impl OwnFields {
 
     fn holds(&self, path: Path, value: &Value, field: &str) -> bool {
         match value {
-            // The record has nothing to say about an empty object.
+            // The record has nothing to say about what is empty.
             Value::Object(fields) if fields.is_empty() => true,
+            Value::Array(items) if items.is_empty() => true,
             Value::Object(fields) if !ONE_PIECE.contains(&field) => {
                 fields.iter().all(|(key, value)| self.holds(path.then_field(key), value, key))
             }

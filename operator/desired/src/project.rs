@@ -284,7 +284,8 @@ fn policy(facts: &Facts<'_>) -> Object {
 fn administrators(facts: &Facts<'_>) -> Object {
     let id = id(facts);
     let group = |kind: &str| (kind != "ServiceAccount").then(|| "rbac.authorization.k8s.io".to_owned());
-    let subjects = facts.project.spec.administrators.iter().map(|administrator| Subject {
+    let administrators = &facts.project.spec.administrators;
+    let subjects = administrators.iter().map(|administrator| Subject {
         api_group: group(&administrator.kind),
         kind: administrator.kind.clone(),
         name: administrator.name.clone(),
@@ -302,7 +303,8 @@ fn administrators(facts: &Facts<'_>) -> Object {
             kind: "ClusterRole".to_owned(),
             name: ROLE.to_owned(),
         },
-        subjects: Some(subjects.collect()),
+        // An empty list is not stored: asked for, it would be missing at every pass.
+        subjects: (!administrators.is_empty()).then(|| subjects.collect()),
     };
     stamped(Kind::Administrators, ADMINISTRATORS, object)
 }

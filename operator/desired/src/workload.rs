@@ -1,5 +1,6 @@
 //! How a Deployment and its pods are doing, which word that is, and what stands in their way.
 
+use ankka_crds::names::SIDECAR_CONTAINER;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::jiff::Timestamp;
 
@@ -27,8 +28,22 @@ impl WorkloadState {
             deadline_exceeded: reason("ProgressDeadlineExceeded")
                 .map(|condition| condition.message.clone().unwrap_or_default()),
             replica_failure: failure.map(|condition| condition.message.clone().unwrap_or_default()),
+            sidecar: sidecar(deployment),
         }
     }
+
+    /// Whether instances are being replaced. A rollout that made no progress within its deadline counts as over: it has
+    /// failed.
+    pub fn is_rolling(&self) -> bool {
+        let observed = self.observed_generation >= self.generation;
+        let complete = self.complete && self.updated >= self.desired && self.total <= self.updated;
+        !(observed && (complete || self.deadline_exceeded.is_some()))
+    }
+}
+
+fn sidecar(deployment: &Deployment) -> Option<String> {
+    let containers = &deployment.spec.as_ref()?.template.spec.as_ref()?.containers;
+    containers.iter().find(|container| container.name == SIDECAR_CONTAINER)?.image.clone()
 }
 
 /// The documented words, first match wins.

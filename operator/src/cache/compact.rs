@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use ankka_desired::{ChildKind, OwnFields, Owner, Seen};
+use ankka_crds::names;
+use ankka_desired::{ChildKind, OwnFields, Owner, Seen, revisions::RevisionSeen};
 
 /// A UID. Kubernetes' own take 16 bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,6 +102,64 @@ impl StoredChild {
 
 const SERVICE_KIND: &str = "AnkkaService";
 
+/// A [`RevisionSeen`] in a third of its memory: there are up to fifty of each service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StoredRevision {
+    uid: Uid,
+    /// The same for all of one service, and held once.
+    owner: Option<Arc<Uid>>,
+    generation: i64,
+    size: u32,
+    /// What its name ends in. Everything before follows from the service.
+    digits: [u8; 12],
+    terminating: bool,
+}
+
+impl StoredRevision {
+    /// None when no ControllerRevision of `service` has that name. `known` are the others of the service.
+    pub(crate) fn new<'a>(
+        seen: &RevisionSeen,
+        service: &str,
+        mut known: impl Iterator<Item = &'a Self>,
+    ) -> Option<Self> {
+        let of_service = names::service_of_revision(&seen.name) == Some(service);
+        let digits = seen.name.as_bytes().last_chunk().filter(|_| of_service)?;
+        let owner = seen.owner.as_deref().map(|owner| {
+            let owner = Uid::new(owner);
+            let held = known.find_map(|other| other.owner.clone().filter(|held| **held == owner));
+            held.unwrap_or_else(|| Arc::new(owner))
+        });
+        Some(Self {
+            uid: Uid::new(&seen.uid),
+            owner,
+            generation: seen.generation,
+            // No object is larger than a few mebibytes, whatever its annotation says.
+            size: u32::try_from(seen.size).unwrap_or(u32::MAX),
+            digits: *digits,
+            terminating: seen.terminating,
+        })
+    }
+
+    pub(crate) fn is_named(&self, name: &str) -> bool {
+        name.as_bytes().ends_with(&self.digits)
+    }
+
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.digits == other.digits
+    }
+
+    pub(crate) fn seen(&self, service: &str) -> RevisionSeen {
+        RevisionSeen {
+            name: names::revision(service, &String::from_utf8_lossy(&self.digits)),
+            uid: self.uid.text(),
+            owner: self.owner.as_ref().map(|owner| owner.text()),
+            generation: self.generation,
+            size: u64::from(self.size),
+            terminating: self.terminating,
+        }
+    }
+}
+
 /// Which fields are ours is the same for most children of one kind: each such set is held once.
 #[derive(Debug, Default)]
 pub(crate) struct Sets([Vec<Arc<OwnFields>>; ChildKind::all().len()]);
@@ -157,6 +216,41 @@ mod tests {
             let own = Sets::default().share(ChildKind::Role, &seen.own);
             assert_eq!(StoredChild::new(seen.clone(), "cart", own).seen("cart"), seen);
         }
+    }
+
+    fn revision(number: u32, owner: Option<&str>) -> RevisionSeen {
+        RevisionSeen {
+            name: format!("ankka-cart-2-{number:012x}"),
+            uid: format!("0a1b2c3d-0000-4444-8888-{number:012x}"),
+            owner: owner.map(str::to_owned),
+            generation: i64::from(number),
+            size: 900_000,
+            terminating: number == 2,
+        }
+    }
+
+    #[test]
+    fn a_kept_descriptor_comes_out_as_it_went_in() {
+        for owner in [None, Some("0a1b2c3d-0000-4444-8888-00000000000f"), Some("another")] {
+            for number in [1, 2] {
+                let seen = revision(number, owner);
+                let stored = StoredRevision::new(&seen, "cart-2", std::iter::empty()).expect("its name fits");
+                assert_eq!(stored.seen("cart-2"), seen);
+                assert!(stored.is_named(&seen.name));
+            }
+        }
+        assert_eq!(StoredRevision::new(&revision(1, None), "cart", std::iter::empty()), None);
+    }
+
+    #[test]
+    fn the_descriptors_that_are_kept_of_ten_thousand_services_take_less_than_forty_megabytes() {
+        let slot = size_of::<super::super::versioned::Slot<StoredRevision>>();
+        assert!(slot * 50 * 10_000 <= 40_000_000, "{slot} bytes each");
+        let owner = Some("0a1b2c3d-0000-4444-8888-00000000000f");
+        let first = StoredRevision::new(&revision(1, owner), "cart-2", std::iter::empty()).expect("its name fits");
+        let second = StoredRevision::new(&revision(2, owner), "cart-2", [&first].into_iter()).expect("its name fits");
+        let (first, second) = (first.owner.expect("owned"), second.owner.expect("owned"));
+        assert!(Arc::ptr_eq(&first, &second), "the owner is held once");
     }
 
     #[test]

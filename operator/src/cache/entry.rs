@@ -9,7 +9,7 @@ use kube::core::{DeserializeGuard, error_boundary::InvalidObject};
 use tokio::time::Instant;
 
 use super::{
-    compact::StoredChild,
+    compact::{StoredChild, StoredRevision},
     versioned::{Slot, Source, Stream, Versioned},
 };
 
@@ -102,7 +102,7 @@ pub(super) struct Entry {
     route: Option<Box<RouteState>>,
     database: Option<Box<DatabaseState>>,
     pods: Vec<Slot<PodState>>,
-    revisions: Vec<Slot<RevisionSeen>>,
+    revisions: Vec<Slot<StoredRevision>>,
 }
 
 /// What is known of a child beside its metadata.
@@ -132,6 +132,12 @@ impl Entry {
         (ChildKind::all().iter().filter_map(seen).collect(), ChildKind::all().into_iter().filter(probed).collect())
     }
 
+    /// Whether its instances are being replaced, by ones with this sidecar if one is named.
+    pub(super) fn is_rolling(&self, sidecar: Option<&str>) -> bool {
+        let rolling = self.workload.as_ref().filter(|workload| workload.is_rolling());
+        rolling.is_some_and(|workload| sidecar.is_none() || workload.sidecar.as_deref() == sidecar)
+    }
+
     pub(super) fn workload(&self) -> Option<WorkloadState> {
         self.workload.clone()
     }
@@ -149,11 +155,11 @@ impl Entry {
     }
 
     /// What is kept of its descriptors, and the names of those that no watch tells about.
-    pub(super) fn revisions(&self) -> (Vec<RevisionSeen>, Vec<String>) {
+    pub(super) fn revisions(&self, service: &str) -> (Vec<RevisionSeen>, Vec<String>) {
         let probed = self.revisions.iter().filter(|slot| slot.is_probed()).filter_map(Slot::value);
         (
-            self.revisions.iter().filter_map(|slot| slot.value().cloned()).collect(),
-            probed.map(|seen| seen.name.clone()).collect(),
+            self.revisions.iter().filter_map(|slot| Some(slot.value()?.seen(service))).collect(),
+            probed.map(|stored| stored.seen(service).name).collect(),
         )
     }
 
@@ -194,12 +200,17 @@ impl Entry {
         remove(&mut self.pods, |pod| pod.name == name, version)
     }
 
-    pub(super) fn put_revision(&mut self, revision: Versioned<RevisionSeen>, source: Source) -> bool {
-        put(&mut self.revisions, |known, new| known.name == new.name, revision, source)
+    /// Its ControllerRevision as it is kept; none when the name is none of `service`'s.
+    pub(super) fn compact(&self, revision: &RevisionSeen, service: &str) -> Option<StoredRevision> {
+        StoredRevision::new(revision, service, self.revisions.iter().filter_map(Slot::value))
+    }
+
+    pub(super) fn put_revision(&mut self, revision: Versioned<StoredRevision>, source: Source) -> bool {
+        put(&mut self.revisions, StoredRevision::is_same, revision, source)
     }
 
     pub(super) fn remove_revision(&mut self, name: &str, version: u64) -> bool {
-        remove(&mut self.revisions, |revision| revision.name == name, version)
+        remove(&mut self.revisions, |revision| revision.is_named(name), version)
     }
 
     /// Drops what the listing `epoch` of `stream` does not have. True when something was dropped.
@@ -242,6 +253,8 @@ fn put<T: PartialEq>(
     }
     let mut slot = Slot::default();
     slot.put(new, source);
+    // There are few of them, of very many services: no room is kept for more.
+    slots.reserve_exact(1);
     slots.push(slot);
     true
 }

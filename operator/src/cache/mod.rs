@@ -8,6 +8,7 @@ mod compact;
 mod entry;
 mod hosts;
 mod population;
+mod rollouts;
 mod versioned;
 
 use std::{
@@ -218,10 +219,12 @@ impl Cache {
     }
 
     /// Stores what has the name of one of a service's ControllerRevisions. True when it differs from what was known.
-    pub fn put_revision(&self, id: &ServiceId, version: u64, revision: RevisionSeen, source: Source) -> bool {
+    pub fn put_revision(&self, id: &ServiceId, version: u64, revision: &RevisionSeen, source: Source) -> bool {
         let mut state = self.lock();
         let epoch = state.epochs.mark(Stream::Revisions, source);
-        state.entry(id).put_revision(Versioned::new(version, epoch, revision), source)
+        let entry = state.entry(id);
+        let stored = entry.compact(revision, &id.name);
+        stored.is_some_and(|stored| entry.put_revision(Versioned::new(version, epoch, stored), source))
     }
 
     /// Stores a project. True when it differs from what was known.
@@ -321,7 +324,7 @@ impl Cache {
         let entry = state.namespaces.get(&id.namespace)?.services.get(&id.name)?;
         let service = entry.service.value()?.clone();
         let (children, probed) = entry.children(&id.name);
-        let (revisions, probed_revisions) = entry.revisions();
+        let (revisions, probed_revisions) = entry.revisions(&id.name);
         Some(Snapshot {
             service,
             children,

@@ -290,7 +290,7 @@ impl Projection for PartialObjectMeta<ControllerRevision> {
         let Some(service) = names::service_of_revision(&name) else { return };
         let id = service_id(self.metadata.namespace.as_deref(), service);
         let (version, seen) = (version_of(&self.metadata), RevisionSeen::of(&self.metadata));
-        if observer.cache.put_revision(&id, version, seen, source) {
+        if observer.cache.put_revision(&id, version, &seen, source) {
             observer.queue.add(Key::Service(id));
         }
     }

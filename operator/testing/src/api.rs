@@ -41,6 +41,7 @@ struct State {
     gateway_api: bool,
     dead: bool,
     database_down: bool,
+    rollouts_held: bool,
     alone: bool,
     watches: Vec<Watch>,
     history: Vec<(u64, String, Option<Value>, Option<Value>)>,
@@ -101,6 +102,21 @@ impl Api {
             if controllers::answer(&path, &object, down).is_some() {
                 state.store(&path, object);
             }
+        }
+    }
+
+    /// Whether rollouts stand still: a Deployment that is changed keeps its status until [`Self::roll_out`].
+    pub fn hold_rollouts(&self, held: bool) {
+        self.lock().rollouts_held = held;
+    }
+
+    /// The instances of a Deployment are replaced.
+    pub fn roll_out(&self, path: &str) {
+        let mut state = self.lock();
+        let mut object = state.objects[path].clone();
+        if let Some(status) = controllers::answer(path, &object, state.database_down) {
+            object["status"] = status;
+            state.store(path, object);
         }
     }
 
@@ -315,6 +331,13 @@ fn created(collection: &str, body: &Value) -> String {
     format!("{collection}/{}", body["metadata"]["name"].as_str().unwrap_or_default())
 }
 
+/// What a real API server does not store when it is empty: a RoleBinding's list of subjects, for one.
+fn omit_empty(object: &mut Value) {
+    if object["subjects"].as_array().is_some_and(Vec::is_empty) {
+        object.as_object_mut().expect("an object").remove("subjects");
+    }
+}
+
 impl State {
     fn write(
         &mut self,
@@ -363,6 +386,7 @@ impl State {
         object["metadata"]["uid"] = format!("00000000-0000-4000-8000-{:012x}", self.uids).into();
         object["metadata"]["generation"] = 1.into();
         object["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z".into();
+        omit_empty(&mut object);
         fields::record(None, &mut object, manager);
         Ok(self.store(path, object))
     }
@@ -373,6 +397,7 @@ impl State {
             return Err((422, "type"));
         }
         self.check(path, &object)?;
+        omit_empty(&mut object);
         for field in ["uid", "generation", "creationTimestamp", "resourceVersion", "managedFields"] {
             object["metadata"][field] = live["metadata"][field].clone();
         }
@@ -413,7 +438,9 @@ impl State {
         object["metadata"]["resourceVersion"] = self.version.to_string().into();
         let old = self.objects.insert(path.to_owned(), object.clone());
         self.tell(path, old, Some(object.clone()));
+        let held = self.rollouts_held && path.contains("/deployments/");
         if !self.alone
+            && !held
             && let Some(status) = controllers::answer(path, &object, self.database_down)
         {
             let mut answered = object.clone();

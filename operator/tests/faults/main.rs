@@ -7,5 +7,6 @@ mod operator;
 mod others;
 mod routes;
 mod traces;
+mod upgrades;
 
 use ankka_testing::{api, fault};

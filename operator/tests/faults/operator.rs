@@ -32,7 +32,7 @@ pub(crate) struct Operator {
 }
 
 /// Services are published, everything else is as by default.
-fn variable(name: &str) -> Option<String> {
+pub(crate) fn variable(name: &str) -> Option<String> {
     let value = match name {
         "ANKKA_BASE_DOMAIN" => "apps.example.com",
         "ANKKA_DATABASE_SERVER" => "provisioned",
@@ -44,7 +44,12 @@ fn variable(name: &str) -> Option<String> {
 impl Operator {
     /// Starts an operator and lets it list everything.
     pub(crate) async fn start(api: &Api) -> Self {
-        let settings = Settings::read(variable).expect("the defaults are valid");
+        Self::start_with(api, variable).await
+    }
+
+    /// [`Self::start`] with settings of the test's own.
+    pub(crate) async fn start_with(api: &Api, variable: impl Fn(&str) -> Option<String>) -> Self {
+        let settings = Settings::read(variable).expect("the settings are valid");
         let client = api.client();
         let tenure = Arc::new(Tenure::unlimited());
         let cache = Arc::new(Cache::new(&settings.desired.prefix));

@@ -333,6 +333,21 @@ async fn whom_others_bind_stays_and_whom_they_add_to_the_administrators_does_not
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_project_of_which_no_administrator_is_left_is_settled() {
+    let api = shop().await;
+    api.edit(PROJECT, |project| project["spec"]["administrators"] = json!([{"kind": "User", "name": "ann"}]));
+    let operator = Operator::start(&api).await;
+    operator.settle().await;
+    api.edit(PROJECT, |project| project["spec"]["administrators"] = json!([]));
+    operator.settle().await;
+    assert_eq!(api.get(ADMINISTRATORS).expect("it stays").get("subjects"), None, "an empty list is not stored");
+    api.writes();
+    let again = Operator::start(&api).await;
+    assert_ne!(again.settle().await, 0);
+    assert_eq!(api.writes(), []);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_namespace_that_is_being_deleted_is_left_alone() {
     let api = cart().await;
     api.edit(NAMESPACE, |namespace| namespace["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into());

@@ -95,9 +95,14 @@ pub fn children(blueprint: &Blueprint<'_>) -> Vec<Child> {
     if let Some(service) = service::build(blueprint) {
         children.push(blueprint.child(ChildKind::Service, &service));
     }
-    children.push(blueprint.child(ChildKind::Deployment, &deployment::build(blueprint)));
+    children.push(deployment(blueprint));
     if let Some(route) = http_route::build(blueprint) {
         children.push(blueprint.child(ChildKind::HttpRoute, &route));
     }
     children
+}
+
+/// The instances.
+pub(crate) fn deployment(blueprint: &Blueprint<'_>) -> Child {
+    blueprint.child(ChildKind::Deployment, &deployment::build(blueprint))
 }

@@ -16,3 +16,4 @@ mod sequences;
 mod status;
 mod support;
 mod telling;
+mod upgrade;

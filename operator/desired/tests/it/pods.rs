@@ -176,6 +176,7 @@ fn a_deployment_is_read_field_by_field() {
         complete: false,
         deadline_exceeded: Some("words".to_owned()),
         replica_failure: Some("words".to_owned()),
+        sidecar: None,
     };
     assert_eq!(state, wanted);
     let done = deployment(json!({ "conditions": [

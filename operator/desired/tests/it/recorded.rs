@@ -28,7 +28,7 @@ fn what_a_real_server_records_is_read_rightly() {
     assert!(recorded.len() >= 40);
     for case in recorded {
         let input = serde_json::from_slice(&read(&format!("{}.json", case.service))).expect("JSON");
-        let mut world = World::new(&input);
+        let world = World::new(&input);
         let mut child = world.wanted().into_iter().find(|child| child.kind.kind() == case.kind).expect("a child");
         without_database(&mut child.body);
         let mut seen = Seen::of(&case.metadata);
