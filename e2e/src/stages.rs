@@ -300,6 +300,7 @@ fn judged(project: &AnkkaProject, namespace: Option<&NamespaceSeen>) -> project:
         prefix: "ankka",
         own_namespace: "ankka-system",
         gateway_namespace: "ankka-gateway",
+        proxy_namespaces: &[],
         namespace,
         policy: None,
         administrators: None,

@@ -59,7 +59,6 @@ impl Passes {
         let actor = Actor { wire: wire.clone(), cache: cache.clone() };
         let desired = Arc::new(settings.desired.clone());
         let repairs = Arc::new(Repairs::new(settings.timing));
-        let gateway_namespace = settings.desired.gateway.namespace.clone();
         let passes = Self {
             services: Services {
                 settings: desired.clone(),
@@ -72,7 +71,7 @@ impl Passes {
             },
             projects: Projects {
                 settings: desired,
-                gateway_namespace,
+                proxy_namespaces: settings.proxy_namespaces.clone(),
                 cache: cache.clone(),
                 queue: queue.clone(),
                 wire,

@@ -33,8 +33,8 @@ const CONTESTED: &str = "something else changes the project's namespace, its net
 pub struct Projects {
     /// Settings of the installation.
     pub settings: Arc<Settings>,
-    /// The namespace the gateway runs in.
-    pub gateway_namespace: String,
+    /// Namespaces beside the Gateway's that what serves it runs in.
+    pub proxy_namespaces: Vec<String>,
     /// What is observed.
     pub cache: Arc<Cache>,
     /// Where passes over its services are asked for.
@@ -98,7 +98,8 @@ impl Projects {
             project: &known.project,
             prefix: &self.settings.prefix,
             own_namespace: &self.settings.own_namespace,
-            gateway_namespace: &self.gateway_namespace,
+            gateway_namespace: &self.settings.gateway.namespace,
+            proxy_namespaces: &self.proxy_namespaces,
             namespace: known.namespace.as_ref(),
             policy: known.policy.as_ref(),
             administrators: known.administrators.as_ref(),

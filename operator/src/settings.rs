@@ -19,6 +19,8 @@ pub struct Settings {
     pub concurrency: usize,
     /// How many services are upgraded at a time.
     pub upgrades: usize,
+    /// Namespaces beside the Gateway's that what serves it runs in.
+    pub proxy_namespaces: Vec<String>,
     /// The name of this replica.
     pub pod: String,
     /// Where metrics and health are served.
@@ -43,6 +45,7 @@ impl Settings {
         let database = database(&mut reader);
         let domain = domain(&mut reader);
         let gateway = gateway(&mut reader);
+        let proxy_namespaces = proxy_namespaces(&mut reader);
         let min_backoff = reader.seconds("ANKKA_OPERATOR_RETRY_MIN_BACKOFF_SECONDS", 2, 1..=3600);
         let max_backoff = reader.seconds("ANKKA_OPERATOR_RETRY_MAX_BACKOFF_SECONDS", 300, 1..=86_400);
         if max_backoff < min_backoff {
@@ -69,6 +72,7 @@ impl Settings {
             },
             concurrency: reader.number("ANKKA_OPERATOR_MAX_CONCURRENT_RECONCILES", 16, 1..=256),
             upgrades: reader.number("ANKKA_OPERATOR_MAX_CONCURRENT_UPGRADES", 3, 1..=10_000),
+            proxy_namespaces,
             pod: reader.text("POD_NAME", "ankka-operator"),
             listen: reader.address("ANKKA_LISTEN", SocketAddr::from(([0, 0, 0, 0], 8080))),
         };
@@ -101,6 +105,15 @@ fn gateway(reader: &mut Reader<impl Fn(&str) -> Option<String>>) -> Gateway {
         name: name(reader, "ANKKA_GATEWAY_NAME", &documented.name),
         section: name(reader, "ANKKA_GATEWAY_SECTION", &documented.section),
     }
+}
+
+fn proxy_namespaces(reader: &mut Reader<impl Fn(&str) -> Option<String>>) -> Vec<String> {
+    let names = list(&reader.text("ANKKA_GATEWAY_PROXY_NAMESPACES", ""));
+    let (good, bad): (Vec<_>, Vec<_>) = names.into_iter().partition(|name| names::is_object_name(name));
+    for name in bad {
+        reader.refuse("ANKKA_GATEWAY_PROXY_NAMESPACES", &name, "names of namespaces, with commas between".to_owned());
+    }
+    good
 }
 
 /// A lowercase DNS name.
@@ -162,6 +175,7 @@ mod tests {
             ("ANKKA_BASE_DOMAIN", "apps.example.com"),
             ("ANKKA_HTTPS_PORT", "8443"),
             ("ANKKA_GATEWAY_SECTION", "public"),
+            ("ANKKA_GATEWAY_PROXY_NAMESPACES", "projectcontour, envoy"),
             ("ANKKA_DATABASE_SERVER", "provisioned"),
         ])
         .expect("valid");
@@ -172,6 +186,7 @@ mod tests {
         assert_eq!(settings.desired.domain, Some(Domain { base: "apps.example.com".to_owned(), port: 8443 }));
         assert_eq!(settings.desired.gateway, Gateway { section: "public".to_owned(), ..Gateway::default() });
         assert_eq!(settings.desired.sidecar_image, None);
+        assert_eq!(settings.proxy_namespaces, ["projectcontour", "envoy"]);
     }
 
     #[test]
@@ -187,6 +202,7 @@ mod tests {
             ("ANKKA_BASE_DOMAIN", "https://example.com"),
             ("ANKKA_HTTPS_PORT", "0"),
             ("ANKKA_GATEWAY_NAME", "My Gateway"),
+            ("ANKKA_GATEWAY_PROXY_NAMESPACES", "one,My Proxies"),
             ("ANKKA_OPERATOR_RETRY_MAX_BACKOFF_SECONDS", "1"),
         ])
         .expect_err("refused");
@@ -200,6 +216,7 @@ mod tests {
                 "ANKKA_HTTPS_PORT is '0'; it must be a whole number from 1 to 65535",
                 "ANKKA_BASE_DOMAIN is 'https://example.com'; it must be a lowercase DNS name, such as apps.example.com",
                 "ANKKA_GATEWAY_NAME is 'My Gateway'; it must be a lowercase DNS name, such as apps.example.com",
+                "ANKKA_GATEWAY_PROXY_NAMESPACES is 'My Proxies'; it must be names of namespaces, with commas between",
                 "ANKKA_OPERATOR_RETRY_MAX_BACKOFF_SECONDS is '1'; it must be at least ANKKA_OPERATOR_RETRY_MIN_BACKOFF_SECONDS",
                 "ANKKA_OPERATOR_RESYNC_SECONDS is '5m'; it must be a whole number from 1 to 86400",
                 "ANKKA_OPERATOR_MAX_CONCURRENT_RECONCILES is '0'; it must be a whole number from 1 to 256",

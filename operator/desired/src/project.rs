@@ -1,6 +1,7 @@
 //! The decision about a project: its namespace, who may reach what runs there, and who administers it.
 
 use std::collections::BTreeMap;
+use std::iter;
 
 use ankka_crds::resources::{AnkkaProjectStatus, Condition};
 use ankka_crds::{AnkkaProject, labels, names, project};
@@ -33,8 +34,10 @@ pub struct Facts<'a> {
     pub prefix: &'a str,
     /// The namespace the platform itself runs in.
     pub own_namespace: &'a str,
-    /// The namespace the gateway runs in.
+    /// The namespace of the Gateway.
     pub gateway_namespace: &'a str,
+    /// Further namespaces that what serves the Gateway runs in.
+    pub proxy_namespaces: &'a [String],
     /// The object that has the name of the project's namespace, ours or not.
     pub namespace: Option<&'a NamespaceSeen>,
     /// The NetworkPolicy named [`POLICY`] in that namespace, ours or not.
@@ -254,14 +257,10 @@ fn namespace(facts: &Facts<'_>) -> Object {
 /// not limited. No owner reference either: without its policy a namespace would be open to all.
 fn policy(facts: &Facts<'_>) -> Object {
     let id = id(facts);
-    let gateway = [("kubernetes.io/metadata.name".to_owned(), facts.gateway_namespace.to_owned())];
-    let peers = vec![
-        NetworkPolicyPeer { pod_selector: Some(LabelSelector::default()), ..Default::default() },
-        NetworkPolicyPeer {
-            namespace_selector: Some(LabelSelector { match_labels: Some(gateway.into()), ..Default::default() }),
-            ..Default::default()
-        },
-    ];
+    let own = NetworkPolicyPeer { pod_selector: Some(LabelSelector::default()), ..Default::default() };
+    let others = facts.proxy_namespaces.iter().map(String::as_str).filter(|name| *name != facts.gateway_namespace);
+    let gateway = iter::once(facts.gateway_namespace).chain(others).map(everything_in);
+    let peers = iter::once(own).chain(gateway).collect();
     let object = NetworkPolicy {
         metadata: ObjectMeta {
             name: Some(POLICY.to_owned()),
@@ -277,6 +276,15 @@ fn policy(facts: &Facts<'_>) -> Object {
         }),
     };
     stamped(Kind::NetworkPolicy, POLICY, object)
+}
+
+/// All pods of a namespace.
+fn everything_in(namespace: &str) -> NetworkPolicyPeer {
+    let labels = [("kubernetes.io/metadata.name".to_owned(), namespace.to_owned())];
+    NetworkPolicyPeer {
+        namespace_selector: Some(LabelSelector { match_labels: Some(labels.into()), ..Default::default() }),
+        ..Default::default()
+    }
 }
 
 /// Binds those whom the project names, and nobody else: other bindings in the namespace are whoever made them's. No owner

@@ -26,6 +26,7 @@ fn administered(
         prefix: "ankka",
         own_namespace: "ankka-system",
         gateway_namespace: "ankka-gateway",
+        proxy_namespaces: &[],
         namespace,
         policy,
         administrators: binding,
@@ -64,6 +65,29 @@ fn a_project_gets_a_namespace_and_a_policy() {
     insta::assert_snapshot!(bodies.join("---\n"));
     assert_eq!(decision.status.namespace.as_deref(), Some("ankka-shop"));
     assert_eq!(decision.status.conditions[0].status, "True");
+}
+
+#[test]
+fn what_serves_the_gateway_may_run_in_other_namespaces() {
+    let mut project = AnkkaProject::new("shop", AnkkaProjectSpec::default());
+    project.metadata.generation = Some(1);
+    let proxies = ["ankka-gateway", "projectcontour"].map(str::to_owned);
+    let decision = decide(&Facts {
+        project: &project,
+        prefix: "ankka",
+        own_namespace: "ankka-system",
+        gateway_namespace: "ankka-gateway",
+        proxy_namespaces: &proxies,
+        namespace: None,
+        policy: None,
+        administrators: None,
+    });
+    let in_namespace =
+        |name: &str| json!({ "namespaceSelector": { "matchLabels": { "kubernetes.io/metadata.name": name } } });
+    assert_eq!(
+        created(&decision)[1].body["spec"]["ingress"],
+        json!([{ "from": [{ "podSelector": {} }, in_namespace("ankka-gateway"), in_namespace("projectcontour")] }])
+    );
 }
 
 #[test]
