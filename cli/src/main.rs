@@ -13,6 +13,8 @@ mod logs;
 mod output;
 mod settings;
 mod show;
+#[cfg(test)]
+mod shown_commands;
 mod wait;
 
 use std::process::ExitCode;

@@ -11,7 +11,7 @@ mod delete;
 mod diff;
 mod doctor;
 mod documentation;
-mod documented_commands;
+mod documented_descriptors;
 mod exec;
 mod expose;
 mod history;

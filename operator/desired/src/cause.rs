@@ -1,5 +1,7 @@
 //! Why a service is not ready, and what to do about it: a closed list, told in `docs/reference/causes.md`.
 
+use ankka_crds::secrets;
+
 use crate::text;
 
 /// A kind of reason.
@@ -13,6 +15,8 @@ pub enum Cause {
     Architecture,
     /// A Secret, or a key of one, is missing.
     Configuration,
+    /// A Secret that the platform issues is missing, or lacks a key.
+    Credential,
     /// No node has room.
     Unschedulable,
     /// A quota refuses the instance.
@@ -42,7 +46,7 @@ pub struct Row {
     pub cause: &'static str,
     /// How `status.detail` begins.
     pub says: &'static str,
-    /// What to do, as `status.detail` ends; `{service}` and `{project}` stand for names.
+    /// What to do, as `status.detail` ends; what stands in braces is replaced, `{secret}` and `{key}` by what is missing.
     pub next: &'static str,
     /// Whether it recovers by itself.
     pub recovers: &'static str,
@@ -50,11 +54,12 @@ pub struct Row {
 
 impl Cause {
     /// Every cause, in the order of the documentation.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Image,
         Self::ImageName,
         Self::Architecture,
         Self::Configuration,
+        Self::Credential,
         Self::Unschedulable,
         Self::Quota,
         Self::Crash,
@@ -91,7 +96,14 @@ impl Cause {
             Self::Configuration => (
                 "a Secret, or a key of one, is missing",
                 "CreateContainerConfigError:",
-                "create it with: ankka projects secrets set -p {project}, and the instance starts by itself",
+                "create it with: ankka projects secrets set {secret} {key}=- -p {project}, and the instance starts by itself",
+                "yes, once it is there",
+            ),
+            Self::Credential => (
+                "a Secret that the platform issues, such as `cart-db`, is missing",
+                "CreateContainerConfigError:",
+                "see how far the platform is with issuing it with: ankka services get {service} -p {project}, and the \
+                 instance starts by itself",
                 "yes, once it is there",
             ),
             Self::Unschedulable => (
@@ -167,6 +179,17 @@ pub struct Problem {
     pub cause: Cause,
     /// `Reason: message`. Never a line of a log.
     pub text: String,
+    /// The entry of a Secret that is not there, as far as it is known.
+    pub missing: Option<Missing>,
+}
+
+/// An entry of a Secret that is not there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// The Secret's name.
+    pub secret: String,
+    /// The key; none when nothing says which is read.
+    pub key: Option<String>,
 }
 
 /// Whom a next step is told to.
@@ -179,14 +202,24 @@ pub(crate) struct Place<'a> {
 
 impl Problem {
     pub(crate) fn new(cause: Cause, text: impl Into<String>) -> Self {
-        Self { cause, text: text.into() }
+        Self { cause, text: text.into(), missing: None }
+    }
+
+    /// An entry of a Secret is missing. A name that the platform keeps to itself cannot be set, so that is another cause.
+    pub(crate) fn missing(missing: Missing, text: impl Into<String>) -> Self {
+        let ours = secrets::validate_name(&missing.secret).is_err();
+        let cause = if ours { Cause::Credential } else { Cause::Configuration };
+        Self { missing: Some(missing), ..Self::new(cause, text) }
     }
 
     /// The problem and the next step, in as many bytes as an Event holds. What is too long is cut before the next step.
     pub(crate) fn told(&self, place: Place<'_>) -> String {
+        let missing = self.missing.as_ref();
         let next = self.cause.row().next;
         let next = next.replace("{service}", place.service).replace("{project}", place.project);
         let next = next.replace("{namespace}", place.namespace);
+        let next = next.replace("{secret}", missing.map_or("NAME", |missing| &missing.secret));
+        let next = next.replace("{key}", missing.and_then(|missing| missing.key.as_deref()).unwrap_or("KEY"));
         let room = text::DETAIL_LIMIT.saturating_sub(next.len() + 2);
         format!("{}; {next}", text::cut(&self.text, room))
     }

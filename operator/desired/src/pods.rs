@@ -7,6 +7,7 @@ use ankka_crds::names::SERVICE_CONTAINER;
 use k8s_openapi::api::core::v1::{ContainerState, ContainerStateTerminated, ContainerStatus, Pod, PodStatus};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
+use crate::cause::Missing;
 use crate::objects::{MANAGEMENT_PORT, READY_MISSES, READY_PATH, READY_PERIOD};
 use crate::text;
 use crate::{Cause, PodState, Problem};
@@ -100,10 +101,7 @@ fn container_problem(pod: &Pod, container: &ContainerStatus) -> Option<Problem> 
                 Some(Problem::new(cause_of(end), told))
             }
             "CreateContainerConfigError" => {
-                let message = message.unwrap_or_default();
-                let reader = missing_secret(message).and_then(|secret| reader_of(pod, &container.name, secret));
-                let told = text::reason(reason, Some(&format!("{message}{}", reader.unwrap_or_default())));
-                Some(Problem::new(Cause::Configuration, told))
+                Some(misconfigured(pod, &container.name, reason, message.unwrap_or_default()))
             }
             "InvalidImageName" => Some(Problem::new(Cause::ImageName, text::reason(reason, message))),
             _ => Some(Problem::new(Cause::Other, text::reason(reason, message))),
@@ -153,18 +151,39 @@ fn ended(container: &ContainerStatus, end: Option<&ContainerStateTerminated>) ->
     }
 }
 
+/// What a node says of a container that it cannot configure: mostly that an entry of a Secret is missing.
+fn misconfigured(pod: &Pod, container: &str, reason: &str, message: &str) -> Problem {
+    if let Some(secret) = missing_secret(message) {
+        let reader = reader_of(pod, container, secret);
+        let read = reader.as_ref().map(|(key, variable)| format!(", whose key \"{key}\" env var {variable} reads"));
+        let told = text::reason(reason, Some(&format!("{message}{}", read.unwrap_or_default())));
+        return Problem::missing(Missing { secret: secret.to_owned(), key: reader.map(|(key, _)| key) }, told);
+    }
+    let told = text::reason(reason, Some(message));
+    match missing_key(message) {
+        Some((key, secret)) => Problem::missing(Missing { secret: secret.to_owned(), key: Some(key.to_owned()) }, told),
+        None => Problem::new(Cause::Other, told),
+    }
+}
+
 /// The Secret that a node says is missing; a node names the key only when the Secret is there.
 fn missing_secret(message: &str) -> Option<&str> {
     message.strip_prefix("secret \"")?.strip_suffix("\" not found")
 }
 
-/// Which variable of the container reads the Secret, and which key.
-fn reader_of(pod: &Pod, container: &str, secret: &str) -> Option<String> {
+/// The key that a node says is missing, and the Secret that lacks it.
+fn missing_key(message: &str) -> Option<(&str, &str)> {
+    let (key, secret) = message.strip_prefix("couldn't find key ")?.split_once(" in Secret ")?;
+    Some((key, secret.split_once('/')?.1))
+}
+
+/// Which key of the Secret the container reads, and the variable that does.
+fn reader_of(pod: &Pod, container: &str, secret: &str) -> Option<(String, String)> {
     let containers = &pod.spec.as_ref()?.containers;
     let env = containers.iter().find(|candidate| candidate.name == container)?.env.as_deref()?;
     env.iter().find_map(|variable| {
         let read = variable.value_from.as_ref()?.secret_key_ref.as_ref()?;
-        (read.name == secret).then(|| format!(", whose key \"{}\" env var {} reads", read.key, variable.name))
+        (read.name == secret).then(|| (read.key.clone(), variable.name.clone()))
     })
 }
 

@@ -34,6 +34,13 @@ fn revision(name: &str, number: u32) -> Value {
     descriptor(name, json!({ "env": [{ "name": "REVISION", "value": number.to_string() }] }))
 }
 
+/// The project's namespace, in which no earlier run's service of this name is left.
+async fn without(cluster: &Cluster, name: &str) -> Result<String> {
+    let namespace = cluster.project(PROJECT).await?;
+    cluster.remove(&namespace, name).await?;
+    Ok(namespace)
+}
+
 /// Runs `ankka services …` on a service of the project; returns what it printed.
 async fn services(cluster: &Cluster, args: &[&str]) -> Result<String> {
     cluster.ok("ankka", &[&["services"], args, &["-p", PROJECT]].concat(), "").await
@@ -41,9 +48,10 @@ async fn services(cluster: &Cluster, args: &[&str]) -> Result<String> {
 
 async fn restarts(cluster: &Cluster) -> Result<()> {
     let name = "restarted";
-    let namespace = cluster.project(PROJECT).await?;
+    let namespace = without(cluster, name).await?;
     cluster.apply(PROJECT, &revision(name, 1)).await?;
-    let before = cluster.service(&namespace, name).await?.spec.restarts;
+    let start = cluster.service(&namespace, name).await?;
+    let before = start.spec.restarts;
     let restart = ["restart", name, "-o", "name", "--no-wait"];
     let deploy = revision(name, 2);
     let (_, deployed) = tokio::try_join!(
@@ -56,8 +64,9 @@ async fn restarts(cluster: &Cluster) -> Result<()> {
     ensure!(json!(stored.spec.service) == deploy["service"], "the deploy was lost: {:?}", stored.spec.service);
 
     let changes = history::of(&stored);
-    let restarted = changes.iter().filter(|change| change.kind == Kind::Restarted).count();
-    ensure!(restarted >= RESTARTS, "{restarted} restarts are in the history");
+    let since = changes.iter().filter(|change| Some(change.generation) > start.metadata.generation);
+    let restarted = since.filter(|change| change.kind == Kind::Restarted).count();
+    ensure!(restarted == RESTARTS, "{restarted} restarts are in the history");
     let newest = changes.first().context("there is no history")?;
     ensure!(Some(newest.generation) == stored.metadata.generation && !newest.who.is_empty(), "{newest:?}");
     cluster.lifecycle(&namespace, name, "Ready", Duration::from_mins(3)).await?;
@@ -67,7 +76,7 @@ async fn restarts(cluster: &Cluster) -> Result<()> {
 
 async fn pause(cluster: &Cluster) -> Result<()> {
     let name = "paused";
-    let namespace = cluster.project(PROJECT).await?;
+    let namespace = without(cluster, name).await?;
     cluster.apply(PROJECT, &revision(name, 1)).await?;
     cluster.lifecycle(&namespace, name, "Ready", Duration::from_mins(2)).await?;
     services(cluster, &["pause", name]).await?;
@@ -92,8 +101,7 @@ async fn pause(cluster: &Cluster) -> Result<()> {
 
 async fn rollback(cluster: &Cluster) -> Result<()> {
     let name = "rolled-back";
-    let namespace = cluster.project(PROJECT).await?;
-    cluster.remove(&namespace, name).await?;
+    let namespace = without(cluster, name).await?;
     let (first, second) = (revision(name, 1), revision(name, 2));
     let mut generations = Vec::new();
     for wanted in [&first, &second] {
@@ -116,7 +124,7 @@ async fn rollback(cluster: &Cluster) -> Result<()> {
 
 async fn difference(cluster: &Cluster) -> Result<()> {
     let name = "compared";
-    let namespace = cluster.project(PROJECT).await?;
+    let namespace = without(cluster, name).await?;
     cluster.apply(PROJECT, &revision(name, 1)).await?;
     let before = cluster.lifecycle(&namespace, name, "Ready", Duration::from_mins(2)).await?;
     let exported: Value = serde_json::from_str(&services(cluster, &["export", name]).await?)?;

@@ -54,11 +54,15 @@ async fn answers(cluster: &Cluster, url: &str, wanted: &str) -> Result<()> {
     .await
 }
 
-async fn silent(cluster: &Cluster, url: &str) -> Result<()> {
+/// Waits until a name leads nowhere: the gateway answers 404, or ends the connection of a name that it does not know. A gateway
+/// that is down would do the same, so another service, `witness`, has to answer through it at that time.
+async fn silent(cluster: &Cluster, url: &str, witness: &str) -> Result<()> {
     eventually(&format!("nobody to answer to {url}"), Duration::from_secs(20), async || {
-        Ok(match ask(cluster, url).await? {
-            None | Some((StatusCode::NOT_FOUND, _)) => Ok(()),
-            other => Err(format!("{other:?}")),
+        let unknown = ask(cluster, url).await?;
+        let known = ask(cluster, witness).await?;
+        Ok(match (&unknown, &known) {
+            (None | Some((StatusCode::NOT_FOUND, _)), Some((StatusCode::OK, _))) => Ok(()),
+            _ => Err(format!("{unknown:?}; {witness}: {known:?}")),
         })
     })
     .await
@@ -86,11 +90,16 @@ async fn ready(cluster: &Cluster, project: &str, name: &str) -> Result<String> {
 }
 
 async fn exposed(cluster: &Cluster) -> Result<()> {
-    let namespace = ready(cluster, PROJECT, "shown").await?;
+    let namespace = cluster.project(PROJECT).await?;
+    for name in ["shown", "witness"] {
+        cluster.remove(&namespace, name).await?;
+        ready(cluster, PROJECT, name).await?;
+    }
+    let witness = expose(cluster, PROJECT, "witness").await?;
+    answers(cluster, &witness, "\"service\":\"witness\"").await?;
     let domain = cluster.platform.require_local()?.exposure().base_domain;
     let expected = format!("https://shown-{PROJECT}.{domain}");
-    cluster.ok("ankka", &["services", "unexpose", "shown", "-p", PROJECT], "").await?;
-    silent(cluster, &expected).await?;
+    silent(cluster, &expected, &witness).await?;
 
     let pods = cluster.pod_uids(&namespace, "shown").await?;
     let url = expose(cluster, PROJECT, "shown").await?;
@@ -104,12 +113,15 @@ async fn exposed(cluster: &Cluster) -> Result<()> {
     ensure!(status.address.as_deref() == Some(&expected), "{:?}", status.address);
 
     cluster.ok("ankka", &["services", "unexpose", "shown", "-p", PROJECT], "").await?;
-    silent(cluster, &url).await?;
+    silent(cluster, &url, &witness).await?;
     let routes = cluster.ok("kubectl", &["get", "httproutes", "-n", &namespace, "-o", "name"], "").await?;
     ensure!(!routes.contains("/shown\n"), "{routes}");
     let status = cluster.service(&namespace, "shown").await?.status.unwrap_or_default();
     ensure!(status.route.is_none(), "{:?}", status.route);
     ensure!(cluster.pod_uids(&namespace, "shown").await? == pods, "an instance was replaced");
+    for name in ["shown", "witness"] {
+        cluster.ok("ankka", &["services", "delete", name, "-p", PROJECT], "").await?;
+    }
     Ok(())
 }
 

@@ -92,6 +92,11 @@ fn cases() -> Vec<(Cause, World, &'static str)> {
             starting(vec![container(waiting("CreateContainerConfigError", "secret \"keys\" not found"))]),
             "CreateContainerConfigError: secret \"keys\" not found, whose key \"token\" env var TOKEN reads",
         ),
+        (
+            Cause::Credential,
+            starting(vec![container(waiting("CreateContainerConfigError", "secret \"cart-db\" not found"))]),
+            "CreateContainerConfigError: secret \"cart-db\" not found",
+        ),
         (Cause::Unschedulable, starting(vec![pod(unschedulable)]), "Unschedulable: 0/3 nodes are available"),
         (
             Cause::Quota,
@@ -135,7 +140,7 @@ fn cases() -> Vec<(Cause, World, &'static str)> {
 
 fn next(cause: Cause) -> String {
     let next = cause.row().next.replace("{service}", "cart").replace("{project}", "shop");
-    next.replace("{namespace}", "ankka-shop")
+    next.replace("{namespace}", "ankka-shop").replace("{secret}", "keys").replace("{key}", "token")
 }
 
 #[test]
@@ -159,8 +164,7 @@ fn the_documentation_has_each_cause() {
     let table: String = Cause::ALL
         .map(|cause| {
             let row = cause.row();
-            let next = row.next.replace("{service}", "cart").replace("{project}", "shop");
-            let next = next.replace("{namespace}", "ankka-shop");
+            let next = next(cause);
             format!("| {} | `{}` | {next} | {} |\n", row.cause, row.says, row.recovers)
         })
         .concat();
@@ -186,6 +190,30 @@ fn a_long_reason_is_cut_and_the_next_step_is_not() {
     let world = starting(vec![container(waiting("ErrImagePull", &"x".repeat(5000)))]);
     let detail = world.decide().status.detail.expect("a detail");
     assert!(detail.len() <= 1024 && detail.ends_with(&next(Cause::Image)), "{detail}");
+}
+
+#[test]
+fn what_is_missing_is_named_in_the_command_that_sets_it() {
+    let long = "k".repeat(253);
+    let told = [
+        ("secret \"keys\" not found", "ankka projects secrets set keys token=- -p shop,"),
+        ("secret \"unread\" not found", "ankka projects secrets set unread KEY=- -p shop,"),
+        ("couldn't find key other in Secret ankka-shop/keys", "ankka projects secrets set keys other=- -p shop,"),
+        (
+            &format!("couldn't find key {long} in Secret ankka-shop/{long}"),
+            &format!("ankka projects secrets set {long} {long}=- -p shop,"),
+        ),
+        // What `set` refuses is not advised.
+        ("couldn't find key ANKKA_DB_HOST in Secret ankka-shop/cart-db", "ankka services get cart -p shop"),
+        // Other things that a node cannot configure are no Secret's matter.
+        ("container has runAsNonRoot and image will run as root", "kubectl describe pods -n ankka-shop"),
+        ("failed to sync secret cache: timed out waiting for the condition", "kubectl describe pods -n ankka-shop"),
+    ];
+    for (message, command) in told {
+        let world = starting(vec![container(waiting("CreateContainerConfigError", message))]);
+        let detail = world.decide().status.detail.expect("a detail");
+        assert!(detail.len() <= 1024 && detail.contains(command), "{detail}");
+    }
 }
 
 #[test]
