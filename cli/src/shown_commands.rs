@@ -55,7 +55,8 @@ fn shown(page: &str) -> Vec<String> {
 /// The commands that a source file's texts advise, with `1` for each name that is filled in.
 fn advised(source: &str) -> Vec<String> {
     let code: Vec<_> = source.lines().map(str::trim_start).filter(|line| !line.starts_with("//")).collect();
-    let code = code.join("\n").replace("\\\n", "");
+    // A setting's name cannot be any word.
+    let code = code.join("\n").replace("\\\n", "").replace("config set {name}", "config set project");
     let begun = [": ankka ", "\"ankka "].into_iter().flat_map(|begin| code.split(begin).skip(1));
     let commands = begun.map(|rest| rest.split(['"', '\'', '`', ';', ',', '\n']).next().unwrap_or_default());
     commands.filter(|command| args::command().find_subcommand(first(command)).is_some()).map(filled_in).collect()

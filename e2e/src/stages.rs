@@ -96,7 +96,7 @@ fn services() -> Vec<Stage> {
     let problem = PodState {
         name: "cart-1".to_owned(),
         template: "new".to_owned(),
-        problem: Some(Problem { cause: Cause::Image, text: "ImagePullBackOff: manifest unknown".to_owned() }),
+        problem: Some(Problem::new(Cause::Image, "ImagePullBackOff: manifest unknown")),
         ..PodState::default()
     };
     let late = WorkloadState { deadline_exceeded: Some("timed out".to_owned()), ..workload(4, 1, 3) };

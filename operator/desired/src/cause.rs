@@ -201,7 +201,8 @@ pub(crate) struct Place<'a> {
 }
 
 impl Problem {
-    pub(crate) fn new(cause: Cause, text: impl Into<String>) -> Self {
+    /// A problem that no missing Secret is.
+    pub fn new(cause: Cause, text: impl Into<String>) -> Self {
         Self { cause, text: text.into(), missing: None }
     }
 

@@ -31,7 +31,7 @@ fn pod(name: &str, problem: Option<&str>) -> PodState {
         template: "new".to_owned(),
         created: format!("2026-11-30T10:00:0{}Z", name.len() % 10),
         ready: problem.is_none(),
-        problem: problem.map(|text| Problem { cause: Cause::Other, text: text.to_owned(), missing: None }),
+        problem: problem.map(|text| Problem::new(Cause::Other, text)),
         ..Default::default()
     }
 }

@@ -213,7 +213,7 @@ impl Workload {
     /// The instances, as the operator sees them.
     pub(super) fn pods(&self, login: bool) -> Vec<PodState> {
         let all = self.sets.iter().flat_map(|set| set.instances.iter().map(move |instance| (set, instance)));
-        let problem = |text: &str| Some(Problem { cause: Cause::Other, text: text.to_owned() });
+        let problem = |text: &str| Some(Problem::new(Cause::Other, text));
         let pod = |(set, instance): (&Set, &Instance)| PodState {
             name: format!("cart-{}-{:05}", set.hash, instance.number),
             template: set.hash.clone(),
