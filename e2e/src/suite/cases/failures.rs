@@ -10,13 +10,15 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-use crate::install::SIDECAR;
 use crate::platform::images::PAUSE;
 use crate::suite::{
     Case, Cluster,
-    cluster::{descriptor, eventually},
+    cluster::{CART, descriptor, eventually},
     load::Load,
 };
+
+/// What the cart writes when it cannot read the settings of its ServiceAccount.
+const COMPLAINT: &str = "failed to parse cluster url";
 
 /// The cases of this family.
 pub fn cases() -> Vec<Case> {
@@ -168,30 +170,29 @@ async fn image_name(cluster: &Cluster) -> Result<()> {
     Ok(())
 }
 
-/// The sidecar without a process beside it: it says what is missing, and ends.
+/// A program that says what is wrong, and ends.
 async fn crash(cluster: &Cluster) -> Result<()> {
     let namespace = cluster.project("failures").await?;
-    let crashing = json!({ "name": "crashing", "service": { "image": SIDECAR } });
+    // The cart reads its ServiceAccount's settings first of all, and says what is wrong with them.
+    let env = json!([{ "name": "KUBERNETES_SERVICE_HOST", "value": "no host" }]);
+    let crashing = json!({ "name": "crashing", "service": { "image": CART, "env": env } });
     let waited = cluster
         .run("ankka", &["services", "apply", "-f", "-", "-p", "failures", "--wait=120s"], &crashing.to_string())
         .await?;
     ensure!(waited.status.code() == Some(1), "apply --wait ended with {}", waited.status);
     let printed = String::from_utf8_lossy(&waited.stderr);
     ensure!(printed.contains("crashed 3 times") && printed.contains("the last lines of"), "{printed}");
-    ensure!(printed.contains("ANKKA_PROCESS_ADDRESS"), "what the program wrote is not shown: {printed}");
+    ensure!(printed.contains(COMPLAINT), "what the program wrote is not shown: {printed}");
 
     detail(cluster, &namespace, "crashing", "container service ended with exit code 1").await?;
     let status = serde_json::to_string(&cluster.service(&namespace, "crashing").await?.status)?;
     ensure!(status.contains("ankka services logs crashing --previous -p failures"), "no next step: {status}");
-    ensure!(!status.contains("ANKKA_PROCESS_ADDRESS"), "a line of the log is in the status: {status}");
+    ensure!(!status.contains(COMPLAINT), "a line of the log is in the status: {status}");
     let events: Api<Event> = Api::namespaced(cluster.client.clone(), &namespace);
     let about = ListParams::default().fields("involvedObject.kind=AnkkaService,involvedObject.name=crashing");
     let told: Vec<_> = events.list(&about).await?.into_iter().filter_map(|event| event.message).collect();
     ensure!(told.iter().any(|told| told.contains("ended with exit code 1")), "no event says why: {told:?}");
-    ensure!(
-        told.iter().all(|told| !told.contains("ANKKA_PROCESS_ADDRESS")),
-        "a line of the log is in an event: {told:?}"
-    );
+    ensure!(told.iter().all(|told| !told.contains(COMPLAINT)), "a line of the log is in an event: {told:?}");
     cluster.ok("ankka", &["services", "delete", "crashing", "-p", "failures"], "").await?;
     Ok(())
 }
