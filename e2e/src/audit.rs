@@ -43,6 +43,8 @@ pub struct AuditEvent {
     pub uri: String,
     /// Status of the answer; 0 when the request was cut off.
     pub code: u16,
+    /// The requester has no right to that. Admission refuses with 403, too: an object in a namespace that is going, for one.
+    pub forbidden: bool,
     /// `ResponseComplete`, or `ResponseStarted` and `Panic` beside it.
     pub stage: String,
     /// When the request arrived, RFC 3339 with microseconds.
@@ -105,6 +107,8 @@ struct Entry {
     object_ref: Object,
     #[serde(default)]
     response_status: Response,
+    #[serde(default)]
+    annotations: Annotations,
     request_received_timestamp: String,
 }
 
@@ -130,6 +134,12 @@ struct Response {
     code: u16,
 }
 
+#[derive(Default, Deserialize)]
+struct Annotations {
+    #[serde(default, rename = "authorization.k8s.io/decision")]
+    decision: Option<String>,
+}
+
 impl From<Entry> for AuditEvent {
     fn from(entry: Entry) -> Self {
         Self {
@@ -144,6 +154,7 @@ impl From<Entry> for AuditEvent {
             name: entry.object_ref.name,
             uri: entry.request_uri,
             code: entry.response_status.code,
+            forbidden: entry.annotations.decision.as_deref() == Some("forbid"),
             stage: entry.stage,
             received: entry.request_received_timestamp,
         }
@@ -160,7 +171,7 @@ mod tests {
     const LINE: &str = r#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","auditID":"1","stage":"ResponseComplete",
         "requestURI":"/apis/apps/v1/namespaces/a/deployments/b/status","verb":"patch","user":{"username":"jo","groups":["g"]},
         "userAgent":"kubectl","objectRef":{"resource":"deployments","namespace":"a","name":"b","apiGroup":"apps","subresource":"status"},
-        "responseStatus":{"metadata":{},"code":403},"requestReceivedTimestamp":"2026-11-30T14:23:24.789821Z"}"#;
+        "responseStatus":{"metadata":{},"code":403},"annotations":{"authorization.k8s.io/decision":"forbid"},"requestReceivedTimestamp":"2026-11-30T14:23:24.789821Z"}"#;
 
     #[test]
     fn reading_goes_on_where_it_ended_and_leaves_a_line_that_is_not_finished() {
@@ -175,6 +186,7 @@ mod tests {
         assert_eq!(events.len(), 2);
         assert_eq!(log.since(middle).unwrap().0.len(), 1);
         assert_eq!((events[0].user.as_str(), events[0].subresource.as_str(), events[0].code), ("jo", "status", 403));
+        assert!(events[0].forbidden);
         file.write_all(&line.as_bytes()[40..]).unwrap();
         assert_eq!(log.since(end).unwrap().0, events[..1]);
     }

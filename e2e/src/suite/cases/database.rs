@@ -238,13 +238,14 @@ async fn reissue(cluster: &Arc<Cluster>) -> Result<()> {
         });
     }
     tokio::time::sleep(Duration::from_secs(3)).await;
+    // Taken before: a new instance can be there as soon as the login is.
+    let old_instances = cluster.pod_uids(&namespace, "renewed").await?;
     cluster.ok("ankka", &["services", "database", "reissue", "renewed", "-p", PROJECT], "").await?;
     let after = eventually("another login in the Secret", Duration::from_secs(30), async || {
         let now = login(cluster, &namespace, "renewed").await?;
         Ok(if now == before { Err("the old one".to_owned()) } else { Ok(now) })
     })
     .await?;
-    let old_instances = cluster.pod_uids(&namespace, "renewed").await?;
     eventually("every instance to be replaced", Duration::from_mins(2), async || {
         let now = cluster.pod_uids(&namespace, "renewed").await?;
         Ok(if now.iter().any(|uid| old_instances.contains(uid)) { Err(format!("{now:?}")) } else { Ok(()) })

@@ -95,7 +95,7 @@ fn used(all: &[AuditEvent], late: &[AuditEvent], account: &str) -> (BTreeSet<Pow
     let account = format!("system:serviceaccount:{NAMESPACE}:{account}");
     let powers = |events: &[AuditEvent], denied: bool| {
         let ours = events.iter().filter(|event| event.user == account && !event.resource.is_empty());
-        ours.filter(|event| (event.code == 403) == denied)
+        ours.filter(|event| event.forbidden == denied)
             .map(|event| {
                 let resource = match event.subresource.as_str() {
                     "" => event.resource.clone(),
