@@ -2,10 +2,9 @@
 //!
 //! A service's name has at most 63 characters and a project's id at most 46, both without dots; a prefix has at most 16.
 
-use std::fmt::Write;
-
 use sha2::{Digest, Sha256};
 
+use crate::digest::hex;
 use crate::rules::grammar;
 
 /// Prefix of project namespaces unless the installation says otherwise.
@@ -144,11 +143,7 @@ fn cut(name: &str, limit: usize) -> String {
     }
     let mut short: String = name.chars().take(limit - MARK).collect();
     short.push('-');
-    for byte in &Sha256::digest(name)[..4] {
-        // Writing to a String cannot fail.
-        let _ = write!(short, "{byte:02x}");
-    }
-    short
+    short + &hex(&Sha256::digest(name)[..4])
 }
 
 #[cfg(test)]

@@ -140,6 +140,13 @@ struct Annotations {
     decision: Option<String>,
 }
 
+impl AuditEvent {
+    /// Whether it asks for something to be changed, by its verb.
+    pub fn is_write(&self) -> bool {
+        matches!(self.verb.as_str(), "create" | "update" | "patch" | "delete" | "deletecollection")
+    }
+}
+
 impl From<Entry> for AuditEvent {
     fn from(entry: Entry) -> Self {
         Self {

@@ -46,12 +46,11 @@ impl Settings {
         let domain = domain(&mut reader);
         let gateway = gateway(&mut reader);
         let proxy_namespaces = proxy_namespaces(&mut reader);
-        let min_backoff = reader.seconds("ANKKA_OPERATOR_RETRY_MIN_BACKOFF_SECONDS", 2, 1..=3600);
-        let max_backoff = reader.seconds("ANKKA_OPERATOR_RETRY_MAX_BACKOFF_SECONDS", 300, 1..=86_400);
-        if max_backoff < min_backoff {
-            let allowed = "at least ANKKA_OPERATOR_RETRY_MIN_BACKOFF_SECONDS".to_owned();
-            reader.refuse("ANKKA_OPERATOR_RETRY_MAX_BACKOFF_SECONDS", &max_backoff.as_secs().to_string(), allowed);
-        }
+        let timing = reader.timing(
+            "ANKKA_OPERATOR_RESYNC_SECONDS",
+            ("ANKKA_OPERATOR_RETRY_MIN_BACKOFF_SECONDS", 2),
+            ("ANKKA_OPERATOR_RETRY_MAX_BACKOFF_SECONDS", 300),
+        );
         let settings = Self {
             desired: ankka_desired::Settings {
                 prefix,
@@ -65,11 +64,7 @@ impl Settings {
                 gateway,
                 progress_deadline_seconds: PROGRESS_DEADLINE_SECONDS,
             },
-            timing: Timing {
-                resync: reader.seconds("ANKKA_OPERATOR_RESYNC_SECONDS", 300, 1..=86_400),
-                min_backoff,
-                max_backoff,
-            },
+            timing,
             concurrency: reader.number("ANKKA_OPERATOR_MAX_CONCURRENT_RECONCILES", 16, 1..=256),
             upgrades: reader.number("ANKKA_OPERATOR_MAX_CONCURRENT_UPGRADES", 3, 1..=10_000),
             proxy_namespaces,

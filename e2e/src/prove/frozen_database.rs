@@ -2,19 +2,16 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Api;
-use nix::{
-    sys::signal::{Signal, kill},
-    unistd::Pid,
-};
 use serde_json::json;
 
 use super::{
+    freeze::Frozen,
     idle::{moved, persists, versions},
     rows::Row,
-    runs::{NAMESPACE, leader_of, processes},
+    runs::{NAMESPACE, leader_of},
 };
 use crate::suite::{
     Cluster,
@@ -32,35 +29,22 @@ pub async fn measure(cluster: &Cluster) -> Result<Vec<Row>> {
     let server = cluster.platform.require_local()?.database()?;
     let namespace = cluster.project(PROJECT).await?;
     let name = format!("frozen-{}", jiff::Timestamp::now().as_second());
-    let leader = leader_of(cluster, CONTROLLER).await?;
-    let processes = processes(cluster, &leader).await?;
-    ensure!(!processes.is_empty(), "the leader has no process");
-    for process in &processes {
-        kill(Pid::from_raw(*process), Signal::SIGSTOP).context("failed to freeze the leader")?;
-    }
-    let frozen = Instant::now();
-    let outcome = async {
-        let ends = end_of_lease(cluster).await?;
-        eventually("the other controller to lead", Duration::from_mins(1), async || {
-            let now = leader_of(cluster, CONTROLLER).await?;
-            Ok(if now == leader { Err(now) } else { Ok(()) })
-        })
-        .await?;
-        let late = jiff::Timestamp::now().duration_since(ends).as_secs_f64();
-        cluster.apply(PROJECT, &descriptor(&name, json!({}))).await?;
-        cluster.lifecycle(&namespace, &name, "Ready", Duration::from_mins(2)).await?;
-        tokio::time::sleep(Duration::from_mins(1).saturating_sub(frozen.elapsed())).await;
-        Ok::<_, anyhow::Error>(late)
-    }
-    .await;
+    let frozen = Frozen::leader(cluster, CONTROLLER).await?;
+    let began = Instant::now();
+    let ends = end_of_lease(cluster).await?;
+    eventually("the other controller to lead", Duration::from_mins(1), async || {
+        let now = leader_of(cluster, CONTROLLER).await?;
+        Ok(if now == frozen.pod { Err(now) } else { Ok(()) })
+    })
+    .await?;
+    let late = jiff::Timestamp::now().duration_since(ends).as_secs_f64();
+    cluster.apply(PROJECT, &descriptor(&name, json!({}))).await?;
+    cluster.lifecycle(&namespace, &name, "Ready", Duration::from_mins(2)).await?;
+    tokio::time::sleep(Duration::from_mins(1).saturating_sub(began.elapsed())).await;
     let before = versions(cluster).await?;
     let from = cluster.platform.audit()?.end()?;
     let logged = std::fs::metadata(&server.log).map_or(0, |log| log.len());
-    for process in &processes {
-        // A process that has ended meanwhile needs no thawing.
-        let _ = kill(Pid::from_raw(*process), Signal::SIGCONT);
-    }
-    let late = outcome?;
+    drop(frozen);
     tokio::time::sleep(Duration::from_secs(20)).await;
     let (events, _) = cluster.platform.audit()?.since(from)?;
     let written: Vec<_> = events

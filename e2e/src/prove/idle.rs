@@ -69,7 +69,7 @@ pub(super) fn moved<'a>(before: &'a BTreeMap<String, String>, after: &'a BTreeMa
 
 /// Whether a request may have changed what is stored.
 pub(super) fn persists(event: &AuditEvent) -> bool {
-    matches!(event.verb.as_str(), "create" | "update" | "patch" | "delete" | "deletecollection")
+    event.is_write()
         && event.stage == "ResponseComplete"
         && event.code < 300
         && !event.uri.contains("dryRun=All")

@@ -3,6 +3,7 @@
 //! Absolute times are noise on a shared machine: a bar is a ratio of two things measured in the same run, taken in turn.
 
 pub mod apply;
+mod freeze;
 pub mod frozen_database;
 pub mod get;
 pub mod idle;

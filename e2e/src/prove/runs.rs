@@ -6,19 +6,15 @@ use std::{
 };
 
 use ankka_crds::AnkkaService;
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use k8s_openapi::api::{coordination::v1::Lease, core::v1::Pod};
 use kube::{
     Api,
     api::{ListParams, Patch, PatchParams},
 };
-use nix::{
-    sys::signal::{Signal, kill},
-    unistd::Pid,
-};
 use serde_json::{Value, json};
 
-use super::rows::Row;
+use super::{freeze::Frozen, rows::Row};
 use crate::{
     audit::AuditEvent,
     suite::{
@@ -29,6 +25,8 @@ use crate::{
 };
 
 pub(super) const NAMESPACE: &str = "ankka-system";
+/// The Lease of the service controller.
+const OPERATOR: &str = "ankka-operator";
 
 /// 10,000 generated descriptors get the same words in the same order from the command line's code and from the API server.
 pub async fn agreement(cluster: &Cluster) -> Result<Vec<Row>> {
@@ -114,32 +112,19 @@ pub async fn frozen(cluster: &Cluster) -> Result<Vec<Row>> {
     let namespace = cluster.project("frozen").await?;
     cluster.apply("frozen", &descriptor("kept", json!({}))).await?;
     cluster.lifecycle(&namespace, "kept", "Ready", Duration::from_mins(2)).await?;
-    let leader = leader(cluster).await?;
-    let processes = processes(cluster, &leader).await?;
-    ensure!(!processes.is_empty(), "the leader has no process");
-    for process in &processes {
-        kill(Pid::from_raw(*process), Signal::SIGSTOP).context("failed to freeze the leader")?;
-    }
-    let frozen = Instant::now();
-    let outcome = async {
-        let new = eventually("another replica to lead", Duration::from_mins(1), async || {
-            let now = self::leader(cluster).await?;
-            Ok(if now == leader { Err(now) } else { Ok(now) })
-        })
-        .await?;
-        let taken_over = frozen.elapsed();
-        cluster.apply("frozen", &descriptor("kept", json!({ "env": [{ "name": "REVISION", "value": "2" }] }))).await?;
-        cluster.lifecycle(&namespace, "kept", "Ready", Duration::from_mins(2)).await?;
-        tokio::time::sleep(Duration::from_mins(1).saturating_sub(frozen.elapsed())).await;
-        Ok::<_, anyhow::Error>((new, taken_over))
-    }
-    .await;
+    let frozen = Frozen::leader(cluster, OPERATOR).await?;
+    let began = Instant::now();
+    eventually("another replica to lead", Duration::from_mins(1), async || {
+        let now = leader(cluster).await?;
+        Ok(if now == frozen.pod { Err(now) } else { Ok(()) })
+    })
+    .await?;
+    let taken_over = began.elapsed();
+    cluster.apply("frozen", &descriptor("kept", json!({ "env": [{ "name": "REVISION", "value": "2" }] }))).await?;
+    cluster.lifecycle(&namespace, "kept", "Ready", Duration::from_mins(2)).await?;
+    tokio::time::sleep(Duration::from_mins(1).saturating_sub(began.elapsed())).await;
     let from = cluster.platform.audit()?.end()?;
-    for process in &processes {
-        // A process that has ended meanwhile needs no thawing.
-        let _ = kill(Pid::from_raw(*process), Signal::SIGCONT);
-    }
-    let (_, taken_over) = outcome?;
+    drop(frozen);
     tokio::time::sleep(Duration::from_secs(20)).await;
     let (events, _) = cluster.platform.audit()?.since(from)?;
     let late: Vec<_> = events
@@ -162,14 +147,12 @@ fn first(failure: Option<&String>) -> String {
 }
 
 fn changes(event: &AuditEvent) -> bool {
-    matches!(event.verb.as_str(), "create" | "update" | "patch" | "delete")
-        && event.resource != "leases"
-        && event.resource != "events"
+    event.is_write() && event.resource != "leases" && event.resource != "events"
 }
 
 /// Name of the pod that holds the operator's Lease.
 pub async fn leader(cluster: &Cluster) -> Result<String> {
-    leader_of(cluster, "ankka-operator").await
+    leader_of(cluster, OPERATOR).await
 }
 
 /// Name of the pod that holds the Lease of this name.

@@ -226,7 +226,7 @@ fn spread(events: &[AuditEvent], namespace: &str) -> Result<Duration> {
 fn writes(events: &[AuditEvent], namespace: &str, services: usize) -> Vec<Row> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for event in events.iter().filter(|event| event.user == OPERATOR && event.namespace == namespace) {
-        if matches!(event.verb.as_str(), "create" | "update" | "patch" | "delete") {
+        if event.is_write() {
             let sub = if event.subresource.is_empty() { String::new() } else { format!("/{}", event.subresource) };
             *counts.entry(format!("{} {}{sub}", event.verb, event.resource)).or_default() += 1;
         }
@@ -295,11 +295,7 @@ async fn restart(cluster: &Cluster, namespace: &str) -> Result<Vec<Row>> {
     let moved = before.iter().filter(|(name, version)| after.get(*name) != Some(*version)).count();
     let written = events(cluster, from)?
         .iter()
-        .filter(|event| {
-            event.user == OPERATOR
-                && event.namespace == namespace
-                && matches!(event.verb.as_str(), "create" | "update" | "patch" | "delete")
-        })
+        .filter(|event| event.user == OPERATOR && event.namespace == namespace && event.is_write())
         .count();
     Ok(vec![
         Row::holds(

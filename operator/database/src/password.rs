@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use ankka_crds::digest::hex;
 use aws_lc_rs::hmac;
 
 /// Letters and digits of a password: beyond 238 bits, and nothing that a URL or a shell would read otherwise.
@@ -94,15 +95,6 @@ impl fmt::Debug for Password {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("Password(…)")
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    use fmt::Write;
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 #[cfg(test)]

@@ -45,23 +45,18 @@ impl Settings {
         if !names::is_prefix(&prefix) {
             reader.refuse("ANKKA_K8S_NAMESPACE_PREFIX", &prefix, names::PREFIX_RULE.to_owned());
         }
-        let min_backoff = reader.seconds("ANKKA_DATABASE_RETRY_MIN_BACKOFF_SECONDS", 1, 1..=3600);
-        let max_backoff = reader.seconds("ANKKA_DATABASE_RETRY_MAX_BACKOFF_SECONDS", 30, 1..=86_400);
-        if max_backoff < min_backoff {
-            let allowed = "at least ANKKA_DATABASE_RETRY_MIN_BACKOFF_SECONDS".to_owned();
-            reader.refuse("ANKKA_DATABASE_RETRY_MAX_BACKOFF_SECONDS", &max_backoff.as_secs().to_string(), allowed);
-        }
+        let timing = reader.timing(
+            "ANKKA_DATABASE_RESYNC_SECONDS",
+            ("ANKKA_DATABASE_RETRY_MIN_BACKOFF_SECONDS", 1),
+            ("ANKKA_DATABASE_RETRY_MAX_BACKOFF_SECONDS", 30),
+        );
         let settings = Self {
             prefix,
             own_namespace: reader.text("POD_NAMESPACE", "ankka-system"),
             connection: connection(&mut reader),
             connections: reader.number("ANKKA_DATABASE_CONNECTIONS", 4, 1..=64),
             grace: reader.seconds("ANKKA_DATABASE_CREDENTIAL_GRACE_SECONDS", 3600, 1..=31_536_000),
-            timing: Timing {
-                resync: reader.seconds("ANKKA_DATABASE_RESYNC_SECONDS", 300, 1..=86_400),
-                min_backoff,
-                max_backoff,
-            },
+            timing,
             pod: reader.text("POD_NAME", "ankka-database"),
             listen: reader.address("ANKKA_LISTEN", SocketAddr::from(([0, 0, 0, 0], 8080))),
         };

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use ankka_crds::resources::{Condition, ProvisioningStatus};
 use ankka_crds::{AnkkaDatabase, ValidatedService, names, validated};
 
+use crate::facts::created;
 use crate::objects::Database;
 use crate::status::{self, Lifecycle, Reason, Verdict};
 use crate::{Cause, DatabaseServer, DatabaseState, Facts, Problem};
@@ -45,10 +46,6 @@ impl DatabaseState {
     fn has_failed(&self) -> bool {
         self.phase.as_deref() == Some(FAILED)
     }
-}
-
-fn created(meta: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta) -> String {
-    meta.creation_timestamp.as_ref().map(|time| time.0.to_string()).unwrap_or_default()
 }
 
 /// Whether the platform makes the database of this service.

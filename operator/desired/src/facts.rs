@@ -150,6 +150,11 @@ pub struct Owner {
     pub uid: String,
 }
 
+/// When an object was made, RFC 3339; empty for one that was not.
+pub(crate) fn created(meta: &ObjectMeta) -> String {
+    meta.creation_timestamp.as_ref().map(|time| time.0.to_string()).unwrap_or_default()
+}
+
 /// How a Deployment is doing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WorkloadState {

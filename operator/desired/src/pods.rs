@@ -8,6 +8,7 @@ use k8s_openapi::api::core::v1::{ContainerState, ContainerStateTerminated, Conta
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use crate::cause::Missing;
+use crate::facts::created;
 use crate::objects::{MANAGEMENT_PORT, READY_MISSES, READY_PATH, READY_PERIOD};
 use crate::text;
 use crate::{Cause, PodState, Problem};
@@ -28,7 +29,7 @@ impl PodState {
         Self {
             name: meta.name.clone().unwrap_or_default(),
             template: template.cloned().unwrap_or_default(),
-            created: meta.creation_timestamp.as_ref().map(|time| time.0.to_string()).unwrap_or_default(),
+            created: created(meta),
             ready,
             terminating: meta.deletion_timestamp.is_some(),
             problem: if ready { None } else { problem(pod, &status) },

@@ -4,6 +4,7 @@ use ankka_crds::resources::Condition;
 use ankka_crds::{AnkkaService, AnkkaServiceStatus, exposure};
 
 use crate::decide::is_going;
+use crate::facts::created;
 use crate::http_route::{HttpRoute, ParentReference, ParentStatus, RouteCondition};
 use crate::settings::Gateway;
 use crate::{ChildKind, Facts, text};
@@ -50,7 +51,7 @@ impl RouteState {
         let generation = metadata.generation;
         let parents = route.status.iter().flat_map(|status| &status.parents);
         Self {
-            created: metadata.creation_timestamp.as_ref().map(|time| time.0.to_string()).unwrap_or_default(),
+            created: created(metadata),
             parents: parents.map(|parent| (parent.parent_ref.clone(), judge(parent, generation))).collect(),
         }
     }
@@ -98,7 +99,7 @@ impl Claim {
         (asks || route.is_some()).then(|| Self {
             has_no_route: route.is_none(),
             route_created: route.map(|route| route.created.clone()).unwrap_or_default(),
-            service_created: metadata.creation_timestamp.as_ref().map(|time| time.0.to_string()).unwrap_or_default(),
+            service_created: created(metadata),
             uid: metadata.uid.clone().unwrap_or_default(),
         })
     }

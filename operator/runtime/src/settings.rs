@@ -4,6 +4,8 @@ use std::{net::SocketAddr, ops::RangeInclusive, str::FromStr, time::Duration};
 
 use tracing_subscriber::EnvFilter;
 
+use crate::queue::Timing;
+
 /// A variable whose value cannot be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{variable} is '{value}'; it must be {allowed}")]
@@ -77,6 +79,17 @@ impl<F: Fn(&str) -> Option<String>> Reader<F> {
     /// A number of seconds among those allowed.
     pub fn seconds(&mut self, variable: &'static str, default: u64, allowed: RangeInclusive<u64>) -> Duration {
         Duration::from_secs(self.number(variable, default, allowed))
+    }
+
+    /// When a controller looks again, from three variables in seconds, the shortest and the longest wait with their defaults.
+    /// The longest wait is not shorter than the shortest.
+    pub fn timing(&mut self, resync: &'static str, min: (&'static str, u64), max: (&'static str, u64)) -> Timing {
+        let min_backoff = self.seconds(min.0, min.1, 1..=3600);
+        let max_backoff = self.seconds(max.0, max.1, 1..=86_400);
+        if max_backoff < min_backoff {
+            self.refuse(max.0, &max_backoff.as_secs().to_string(), format!("at least {}", min.0));
+        }
+        Timing { resync: self.seconds(resync, 300, 1..=86_400), min_backoff, max_backoff }
     }
 
     /// An address with a port.

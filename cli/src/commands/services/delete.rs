@@ -8,14 +8,14 @@ use kube::Api;
 use kube::api::{DeleteParams, ListParams};
 use serde::Serialize;
 
-use super::checked;
+use super::project_of;
 use crate::args::{Global, OutputArgs, WaitArgs};
 use crate::cluster::{Attempt, Cluster, Subject};
 use crate::complete;
 use crate::duration::{self, Limit};
 use crate::error::{Error, Exit, Outcome};
 use crate::output::{self, Format};
-use crate::settings::{Project, Settings};
+use crate::settings::Project;
 use crate::show::service::selector;
 
 /// Deletes a service; it is done when its instances are gone. Its bucket, its database and their credentials stay, and applying it again finds them.
@@ -50,8 +50,7 @@ struct Kept {
 
 /// Deletes the service and says what stays.
 pub(crate) async fn delete(args: DeleteArgs, global: &Global) -> Outcome {
-    let project = Settings::load()?.selected(global.project.as_deref())?;
-    checked(&args.name)?;
+    let project = project_of(&args.name, global)?;
     let cluster = Cluster::connect(global).await?;
     let attempt = Attempt { verb: "delete", subject: Subject::Service(&args.name, &project) };
     cluster

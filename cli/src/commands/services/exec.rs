@@ -14,14 +14,14 @@ use serde::Serialize;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::sync::mpsc;
 
-use super::checked;
 use super::instances::{self, Container, is_ready, runs};
+use super::project_of;
 use crate::args::Global;
 use crate::cluster::{Attempt, Cluster, Subject};
 use crate::complete;
 use crate::error::{Error, Exit, Outcome};
 use crate::output;
-use crate::settings::{Project, Settings};
+use crate::settings::Project;
 
 /// How much is passed on at a time, in bytes.
 const PIECE: usize = 32 * 1024;
@@ -93,8 +93,7 @@ struct Executed<'a> {
 
 /// Runs the command.
 pub(crate) async fn exec(args: ExecArgs, global: &Global) -> Outcome {
-    let project = Settings::load()?.selected(global.project.as_deref())?;
-    checked(&args.name)?;
+    let project = project_of(&args.name, global)?;
     let cluster = Cluster::connect(global).await?;
     let instance = instance(&cluster, &project, &args).await?;
     let terminal = !args.json() && io::stdin().is_terminal() && io::stdout().is_terminal();

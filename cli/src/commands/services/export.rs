@@ -2,13 +2,12 @@
 
 use clap::ValueEnum;
 
-use super::checked;
+use super::project_of;
 use crate::args::Global;
 use crate::cluster::{Attempt, Cluster, Document, Subject};
 use crate::complete;
 use crate::error::{Exit, Outcome};
 use crate::output;
-use crate::settings::Settings;
 
 /// Prints the descriptor of a service: a `service.json` that applies to the same thing. What commands have set is not part of it.
 #[derive(clap::Args)]
@@ -38,8 +37,7 @@ impl ExportArgs {
 
 /// Prints the descriptor.
 pub(crate) async fn export(args: ExportArgs, global: &Global) -> Outcome {
-    let project = Settings::load()?.selected(global.project.as_deref())?;
-    checked(&args.name)?;
+    let project = project_of(&args.name, global)?;
     let cluster = Cluster::connect(global).await?;
     let attempt = Attempt { verb: "get", subject: Subject::Service(&args.name, &project) };
     let service = cluster.service(attempt, &args.name, &project).await?;

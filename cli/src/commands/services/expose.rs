@@ -4,13 +4,13 @@ use ankka_crds::exposure::{self, Refusal};
 use ankka_crds::{AnkkaService, ServiceSpec};
 use serde_json::json;
 
-use super::{checked, ending};
+use super::{ending, project_of};
 use crate::args::{Global, OutputArgs, WaitArgs};
 use crate::cluster::{Applied, Cluster, Published};
 use crate::complete;
 use crate::error::{Error, Exit, Outcome};
 use crate::output::{self, Format};
-use crate::settings::{Project, Settings};
+use crate::settings::Project;
 use crate::show::address::Exposure;
 use crate::show::service::ServiceView;
 use crate::wait;
@@ -31,8 +31,7 @@ pub(crate) struct ExposeArgs {
 
 /// Exposes the service, unless it is known already that nothing would come of it.
 pub(crate) async fn expose(args: ExposeArgs, global: &Global) -> Outcome {
-    let project = Settings::load()?.selected(global.project.as_deref())?;
-    checked(&args.name)?;
+    let project = project_of(&args.name, global)?;
     let cluster = Cluster::connect(global).await?;
     let published = cluster.published().await;
     let exposed = cluster

@@ -1,11 +1,10 @@
 //! `ankka services get`.
 
-use super::checked;
+use super::project_of;
 use crate::args::{Global, OutputArgs};
 use crate::cluster::{Attempt, Cluster, Subject};
 use crate::complete;
 use crate::error::{Exit, Outcome};
-use crate::settings::Settings;
 use crate::show::service::ServiceView;
 
 /// Shows one service.
@@ -21,8 +20,7 @@ pub(crate) struct GetArgs {
 
 /// Shows the service.
 pub(crate) async fn get(args: GetArgs, global: &Global) -> Outcome {
-    let project = Settings::load()?.selected(global.project.as_deref())?;
-    checked(&args.name)?;
+    let project = project_of(&args.name, global)?;
     let cluster = Cluster::connect(global).await?;
     let attempt = Attempt { verb: "get", subject: Subject::Service(&args.name, &project) };
     let service = cluster.service(attempt, &args.name, &project).await?;

@@ -2,13 +2,12 @@
 
 use ankka_crds::history::{self, Change};
 
-use super::checked;
+use super::project_of;
 use crate::args::{Global, OutputArgs};
 use crate::cluster::{Attempt, Cluster, Subject};
 use crate::complete;
 use crate::error::{Exit, Outcome};
 use crate::output::{self, Format};
-use crate::settings::Settings;
 use crate::show::table;
 
 /// How much of a digest people read.
@@ -31,8 +30,7 @@ pub(crate) struct HistoryArgs {
 
 /// Shows the changes, or one descriptor.
 pub(crate) async fn history(args: HistoryArgs, global: &Global) -> Outcome {
-    let project = Settings::load()?.selected(global.project.as_deref())?;
-    checked(&args.name)?;
+    let project = project_of(&args.name, global)?;
     let cluster = Cluster::connect(global).await?;
     let attempt = Attempt { verb: "get", subject: Subject::Service(&args.name, &project) };
     let service = cluster.service(attempt, &args.name, &project).await?;

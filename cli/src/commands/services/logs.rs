@@ -15,8 +15,8 @@ use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, ResourceExt};
 use serde::Serialize;
 
-use super::checked;
 use super::instances::{self, Container, is_instance, short};
+use super::project_of;
 use crate::args::Global;
 use crate::cluster::{Attempt, Cluster, Subject};
 use crate::complete;
@@ -24,7 +24,7 @@ use crate::duration::{self, Limit};
 use crate::error::{Error, Exit, Outcome};
 use crate::logs::{Line, Merge, Next, Start, Tail};
 use crate::output;
-use crate::settings::{Project, Settings};
+use crate::settings::Project;
 use crate::show::service::selector;
 
 /// Shows what the instances of a service have written, merged by time. Each line names its instance.
@@ -95,8 +95,7 @@ struct LineView<'a> {
 
 /// Shows the logs.
 pub(crate) async fn logs(args: LogsArgs, global: &Global) -> Outcome {
-    let project = Settings::load()?.selected(global.project.as_deref())?;
-    checked(&args.name)?;
+    let project = project_of(&args.name, global)?;
     let cluster = Cluster::connect(global).await?;
     let all = instances::all(&cluster, &project, &args.name).await?;
     let meant = instances::named(all, args.instance.as_deref(), &args.name, &project)?;

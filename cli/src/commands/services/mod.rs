@@ -28,6 +28,7 @@ use clap::Subcommand;
 use super::online;
 use crate::args::Global;
 use crate::error::{Error, Outcome};
+use crate::settings::{Project, Settings};
 
 /// The commands; each is described where its arguments are.
 #[derive(Subcommand)]
@@ -106,6 +107,13 @@ pub(crate) fn run(command: Command, global: &Global) -> Outcome {
         Command::Exec(args) => online(exec::exec(args, global)),
         Command::PortForward(args) => online(port_forward::port_forward(args, global)),
     }
+}
+
+/// The project of a service that a command names, once the name is one that a service can have.
+fn project_of(name: &str, global: &Global) -> Result<Project, Error> {
+    let project = Settings::load()?.selected(global.project.as_deref())?;
+    checked(name)?;
+    Ok(project)
 }
 
 /// Checks the name of a service on the command line by the descriptor's own rule.

@@ -2,12 +2,11 @@
 
 use serde_json::json;
 
-use super::{checked, ending};
+use super::{ending, project_of};
 use crate::args::{Global, OutputArgs};
 use crate::cluster::Cluster;
 use crate::complete;
 use crate::error::{Exit, Outcome};
-use crate::settings::Settings;
 
 /// Stops all instances of a service. The descriptor and the data are kept, and applying a descriptor does not resume it.
 #[derive(clap::Args)]
@@ -22,8 +21,7 @@ pub(crate) struct PauseArgs {
 
 /// Pauses the service.
 pub(crate) async fn pause(args: PauseArgs, global: &Global) -> Outcome {
-    let project = Settings::load()?.selected(global.project.as_deref())?;
-    checked(&args.name)?;
+    let project = project_of(&args.name, global)?;
     let cluster = Cluster::connect(global).await?;
     let paused = cluster
         .command("pause", &args.name, &project, |service| Ok((!service.spec.paused).then(|| json!({ "paused": true }))))

@@ -13,15 +13,15 @@ use serde::Serialize;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::LocalSet;
 
-use super::checked;
 use super::instances::{self, is_ready};
+use super::project_of;
 use crate::args::{Global, OutputArgs};
 use crate::cluster::{Attempt, Cluster, Subject};
 use crate::complete;
 use crate::error::{Error, Exit, Outcome};
 use crate::input::reason;
 use crate::output::{self, Format};
-use crate::settings::{Project, Settings};
+use crate::settings::Project;
 
 /// How many instances are tried for one connection.
 const TRIES: usize = 3;
@@ -80,8 +80,7 @@ struct Forwarded<'a> {
 
 /// Forwards until it is ended.
 pub(crate) async fn port_forward(args: PortForwardArgs, global: &Global) -> Outcome {
-    let project = Settings::load()?.selected(global.project.as_deref())?;
-    checked(&args.name)?;
+    let project = project_of(&args.name, global)?;
     let cluster = Cluster::connect(global).await?;
     let port = match args.ports.and_then(|ports| ports.remote) {
         Some(port) => port,

@@ -3,13 +3,12 @@
 use ankka_crds::AnkkaService;
 use serde_json::json;
 
-use super::{checked, ending};
+use super::{ending, project_of};
 use crate::args::{Global, OutputArgs, WaitArgs};
 use crate::cluster::Cluster;
 use crate::complete;
 use crate::error::{Error, Outcome};
 use crate::output;
-use crate::settings::Settings;
 
 /// Replaces every instance of a service, one at a time and without refusing requests; it is done when the service is ready.
 #[derive(clap::Args)]
@@ -27,8 +26,7 @@ pub(crate) struct RestartArgs {
 
 /// Asks for one more restart. Two at once are two.
 pub(crate) async fn restart(args: RestartArgs, global: &Global) -> Outcome {
-    let project = Settings::load()?.selected(global.project.as_deref())?;
-    checked(&args.name)?;
+    let project = project_of(&args.name, global)?;
     let cluster = Cluster::connect(global).await?;
     let restarted = cluster
         .command("restart", &args.name, &project, |service| {

@@ -2,12 +2,11 @@
 
 use serde_json::json;
 
-use super::{checked, ending};
+use super::{ending, project_of};
 use crate::args::{Global, OutputArgs, WaitArgs};
 use crate::cluster::Cluster;
 use crate::complete;
 use crate::error::Outcome;
-use crate::settings::Settings;
 
 /// Starts a paused service with its newest descriptor; it is done when the service is ready.
 #[derive(clap::Args)]
@@ -25,8 +24,7 @@ pub(crate) struct ResumeArgs {
 
 /// Resumes the service.
 pub(crate) async fn resume(args: ResumeArgs, global: &Global) -> Outcome {
-    let project = Settings::load()?.selected(global.project.as_deref())?;
-    checked(&args.name)?;
+    let project = project_of(&args.name, global)?;
     let cluster = Cluster::connect(global).await?;
     // Taken away and not set to false: nobody has to own what is no longer asked for.
     let resumed = cluster

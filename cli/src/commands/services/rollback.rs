@@ -2,13 +2,12 @@
 
 use ankka_crds::{AnkkaService, history};
 
-use super::{checked, ending};
+use super::{ending, project_of};
 use crate::args::{Global, OutputArgs, WaitArgs};
 use crate::cluster::{Applied, Attempt, Change, Cluster, Document, Subject, Wanted};
 use crate::complete;
 use crate::error::{Error, Outcome};
 use crate::output::{self, Format};
-use crate::settings::Settings;
 
 /// Brings back a descriptor that the service had before, as a new generation; it is done when the service is ready.
 #[derive(clap::Args)]
@@ -30,8 +29,7 @@ pub(crate) struct RollbackArgs {
 
 /// Applies the recorded descriptor, unless the service has it already.
 pub(crate) async fn rollback(args: RollbackArgs, global: &Global) -> Outcome {
-    let project = Settings::load()?.selected(global.project.as_deref())?;
-    checked(&args.name)?;
+    let project = project_of(&args.name, global)?;
     let cluster = Cluster::connect(global).await?;
     let attempt = Attempt { verb: "roll back", subject: Subject::Service(&args.name, &project) };
     let service = cluster.lasting_service(attempt, &args.name, &project).await?;

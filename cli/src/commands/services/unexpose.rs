@@ -2,12 +2,11 @@
 
 use serde_json::json;
 
-use super::{checked, ending};
+use super::{ending, project_of};
 use crate::args::{Global, OutputArgs};
 use crate::cluster::Cluster;
 use crate::complete;
 use crate::error::{Exit, Outcome};
-use crate::settings::Settings;
 
 /// Takes away a service's address outside the cluster. Its instances run on.
 #[derive(clap::Args)]
@@ -22,8 +21,7 @@ pub(crate) struct UnexposeArgs {
 
 /// Takes the address away.
 pub(crate) async fn unexpose(args: UnexposeArgs, global: &Global) -> Outcome {
-    let project = Settings::load()?.selected(global.project.as_deref())?;
-    checked(&args.name)?;
+    let project = project_of(&args.name, global)?;
     let cluster = Cluster::connect(global).await?;
     // Taken away and not set to false: nobody has to own what is no longer asked for.
     let hidden = cluster

@@ -111,6 +111,8 @@ async fn exposed(cluster: &Cluster) -> Result<()> {
     let status = cluster.service(&namespace, "shown").await?.status.unwrap_or_default();
     ensure!(status.route.as_deref() == Some("accepted"), "{:?}", status.route);
     ensure!(status.address.as_deref() == Some(&expected), "{:?}", status.address);
+    renamed(cluster, &namespace, &domain).await?;
+    answers(cluster, &url, "\"service\":\"shown\"").await?;
 
     cluster.ok("ankka", &["services", "unexpose", "shown", "-p", PROJECT], "").await?;
     silent(cluster, &url, &witness).await?;
@@ -123,6 +125,20 @@ async fn exposed(cluster: &Cluster) -> Result<()> {
         cluster.ok("ankka", &["services", "delete", name, "-p", PROJECT], "").await?;
     }
     Ok(())
+}
+
+/// Somebody gives the route of `shown` another host name: the one that the service was exposed under comes back.
+async fn renamed(cluster: &Cluster, namespace: &str, domain: &str) -> Result<()> {
+    let patch = json!({ "spec": { "hostnames": [format!("elsewhere.{domain}")] } }).to_string();
+    let route = ["httproute", "shown", "-n", namespace];
+    cluster.ok("kubectl", &[&["patch"], &route[..], &["--type=merge", "-p", &patch]].concat(), "").await?;
+    let expected = format!("shown-{PROJECT}.{domain}");
+    eventually("the edited route to be put right", Duration::from_secs(20), async || {
+        let names = [&["get"], &route[..], &["-o", "jsonpath={.spec.hostnames}"]].concat();
+        let names = cluster.ok("kubectl", &names, "").await?;
+        Ok(if names == format!("[\"{expected}\"]") { Ok(()) } else { Err(names) })
+    })
+    .await
 }
 
 async fn refused(cluster: &Cluster) -> Result<()> {

@@ -8,11 +8,11 @@ use serde_json::json;
 
 use crate::args::{Global, OutputArgs, WaitArgs};
 use crate::cluster::{Attempt, Cluster, Subject};
-use crate::commands::services::{checked, ending};
+use crate::commands::services::{ending, project_of};
 use crate::complete;
 use crate::error::{Error, Exit, Outcome};
 use crate::output;
-use crate::settings::{Project, Settings};
+use crate::settings::Project;
 use crate::wait;
 
 /// What is attempted, for messages.
@@ -34,8 +34,7 @@ pub(crate) struct ReissueArgs {
 
 /// Asks for a login newer than the one in place and than any that was asked for.
 pub(crate) async fn reissue(args: ReissueArgs, global: &Global) -> Outcome {
-    let project = Settings::load()?.selected(global.project.as_deref())?;
-    checked(&args.name)?;
+    let project = project_of(&args.name, global)?;
     let cluster = Cluster::connect(global).await?;
     let attempt = Attempt { verb: VERB, subject: Subject::Service(&args.name, &project) };
     let databases: Api<AnkkaDatabase> = Api::namespaced(cluster.client(), &project.namespace);
