@@ -131,6 +131,11 @@ pub fn database_login(project: &str, service: &str, generation: i64) -> String {
     cut(&bucket(project, service), DATABASE_LIMIT - suffix.len()) + &suffix
 }
 
+/// The generation in the name of a login: what follows `#`, or 0 of the first.
+pub fn login_generation(login: &str) -> Option<i64> {
+    login.rsplit_once('#').map_or(Some(0), |(_, generation)| generation.parse().ok())
+}
+
 /// Bytes of `-` and 8 hex digits.
 const MARK: usize = 9;
 
@@ -148,7 +153,9 @@ fn cut(name: &str, limit: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{PREFIX_LIMIT, PREFIX_RULE, is_prefix, revision, service_of_revision};
+    use super::{
+        PREFIX_LIMIT, PREFIX_RULE, database_login, is_prefix, login_generation, revision, service_of_revision,
+    };
 
     #[test]
     fn a_revisions_name_says_whose_it_is() {
@@ -157,6 +164,15 @@ mod tests {
         for other in ["cart-0f0f0f0f0f0f", "ankka-0f0f0f0f0f0f", "ankka-cart-7d8f9", "ankka-cart"] {
             assert_eq!(service_of_revision(other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn a_logins_name_says_its_generation() {
+        let long = database_login(&"p".repeat(46), &"s".repeat(63), 12);
+        assert_eq!(
+            ["shop.cart", "shop.cart#3", &long, "shop.cart#x"].map(login_generation),
+            [Some(0), Some(3), Some(12), None]
+        );
     }
 
     #[test]

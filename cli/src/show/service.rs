@@ -1,6 +1,7 @@
 //! One service as `get` and `list` show it.
 
-use ankka_crds::{AnkkaService, AnkkaServiceStatus, labels, resources::NOT_OBSERVED};
+use ankka_crds::resources::{FormerLogin, NOT_OBSERVED};
+use ankka_crds::{AnkkaService, AnkkaServiceStatus, labels};
 use kube::ResourceExt;
 use serde::Serialize;
 
@@ -40,6 +41,9 @@ pub(crate) struct ServiceView {
     image_digest: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     database: Option<String>,
+    /// Logins of before that are still accepted, and until when.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    former_logins: Vec<FormerLogin>,
     #[serde(skip_serializing_if = "Option::is_none")]
     object_storage: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -76,6 +80,7 @@ impl ServiceView {
         } else {
             unconfirmed()
         };
+        let database = status.database;
         Self {
             name: service.name_any(),
             project: project.to_owned(),
@@ -94,7 +99,8 @@ impl ServiceView {
             detail,
             address: status.address,
             image_digest: status.image_digest,
-            database: status.database.map(|database| database.phase),
+            database: database.as_ref().map(|database| database.phase.clone()),
+            former_logins: database.map(|database| database.former_logins).unwrap_or_default(),
             object_storage: status.object_storage.map(|storage| storage.phase),
             exposure,
         }
@@ -162,6 +168,9 @@ impl ServiceView {
             push("image digest", &self.image_digest);
         }
         push("database", &self.database);
+        for FormerLogin { login, ends_at } in &self.former_logins {
+            push("former login", &Some(format!("{login} until {ends_at}")));
+        }
         push("object storage", &self.object_storage);
         push("detail", &self.detail);
         lines::aligned(&pairs)

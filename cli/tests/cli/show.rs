@@ -56,6 +56,25 @@ fn a_list_is_a_table_with_the_documented_columns() {
 }
 
 #[test]
+fn logins_of_before_are_shown_with_their_ends_and_who_still_uses_one_is_said() {
+    let mut stuck = status(2, "UpdateInProgress", 2, 2);
+    stuck["detail"] = json!("ImagePullBackOff: manifest unknown; check the image's name and tag");
+    stuck["database"] = json!({
+        "phase": "provisioned",
+        "detail": "2 instances still use login 'shop.cart', which ends at 2026-11-30T13:00:00Z; mend what holds up the rollout",
+        "formerLogins": [
+            { "login": "shop.cart", "endsAt": "2026-11-30T13:00:00Z" },
+            { "login": "shop.cart#1", "endsAt": "2026-11-30T13:20:00Z" },
+        ],
+    });
+    let (home, fake) = (Home::new(), holding(vec![service("cart", 2, &stuck)]));
+    assert_snapshot!("get-former-logins", home.run_with(&fake, &["services", "get", "cart"]).transcript());
+    let json = home.run_with(&fake, &["services", "get", "cart", "-o", "json"]).json();
+    assert_schema("service", &json);
+    assert_eq!(json["formerLogins"][1]["endsAt"], "2026-11-30T13:20:00Z");
+}
+
+#[test]
 fn a_service_that_is_being_deleted_says_so() {
     let mut going = service("cart", 2, &status(1, "Ready", 1, 1));
     going["metadata"]["deletionTimestamp"] = json!("2026-11-30T12:00:00Z");

@@ -6,7 +6,7 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Condition, is_false, is_zero};
+use super::{Condition, FormerLogin, is_false, is_zero};
 
 /// Desired state of one service: the descriptor, and what commands have set beside it. The service's name is the
 /// resource's name and its project is the namespace, never a field.
@@ -281,4 +281,8 @@ pub struct ProvisioningStatus {
     /// Why, where there is more to say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
+    /// Logins of before that are still accepted, and until when.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    pub former_logins: Vec<FormerLogin>,
 }

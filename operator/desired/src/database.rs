@@ -26,7 +26,8 @@ pub(crate) const WAITING: &str = "waiting for database";
 
 const PROVISIONED: &str = "provisioned";
 const RECOVERED: &str = "recovered existing data";
-const SUPPLIED: &str = "supplied";
+/// The service brings its own.
+pub(crate) const SUPPLIED: &str = "supplied";
 const FAILED: &str = "database provisioning failed";
 
 impl DatabaseState {
@@ -40,12 +41,18 @@ impl DatabaseState {
             detail: status.detail,
             secret: status.secret,
             in_place: status.credential_generation,
+            former: status.former_logins,
         }
     }
 
     fn has_failed(&self) -> bool {
         self.phase.as_deref() == Some(FAILED)
     }
+}
+
+/// Whether a database in this phase is there, so that nothing more is said of it.
+pub(crate) fn is_there(phase: &str) -> bool {
+    matches!(phase, PROVISIONED | RECOVERED)
 }
 
 /// Whether the platform makes the database of this service.
@@ -96,7 +103,7 @@ pub(crate) fn obstacle(facts: &Facts<'_>, service: &ValidatedService) -> Option<
 /// Why instances that have their login may not get on with it.
 pub(crate) fn trouble(facts: &Facts<'_>) -> Option<Problem> {
     let state = facts.database.filter(|_| facts.settings.database == DatabaseServer::Provisioned)?;
-    let well = matches!(state.phase.as_deref(), Some(PROVISIONED | RECOVERED));
+    let well = state.phase.as_deref().is_some_and(is_there);
     let detail = state.detail.as_deref().filter(|_| !well)?;
     Some(Problem::new(Cause::Database, format!("database: {detail}")))
 }
@@ -104,7 +111,8 @@ pub(crate) fn trouble(facts: &Facts<'_>) -> Option<Problem> {
 /// The documented phrase and why. `requested`: whether a database is asked for, if it has not been already.
 pub(crate) fn status(facts: &Facts<'_>, service: &ValidatedService, requested: bool) -> Option<ProvisioningStatus> {
     let said = |phase: &str, detail: Option<&str>| {
-        Some(ProvisioningStatus { phase: phase.to_owned(), detail: detail.map(str::to_owned) })
+        let detail = detail.map(str::to_owned);
+        Some(ProvisioningStatus { phase: phase.to_owned(), detail, former_logins: Vec::new() })
     };
     if service.database == validated::Database::Supplied {
         return said(SUPPLIED, None);

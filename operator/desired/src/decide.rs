@@ -9,7 +9,7 @@ use crate::revisions::{self, Recording};
 use crate::route::Exposure;
 use crate::status::{self, Hold, Reason};
 use crate::{Cause, Child, ChildKind, Facts, Problem, Seen};
-use crate::{text, workload};
+use crate::{logins, text, workload};
 
 /// One write. Each is safe to repeat after a crash at any point.
 #[derive(Clone, Debug, PartialEq)]
@@ -177,7 +177,8 @@ fn converge(facts: &Facts<'_>, service: ValidatedService) -> Result<Decision, Ho
     }
     let status = status::of_running(facts, &blueprint, &exposure, &actions, &waiting, obstacle);
     let upgrade = upgrade(facts, &blueprint, &actions);
-    Ok(Decision { actions, recordings: Vec::new(), status, review: workload::review(facts), upgrade })
+    let review = workload::review(facts).into_iter().chain(logins::review(facts)).min();
+    Ok(Decision { actions, recordings: Vec::new(), status, review, upgrade })
 }
 
 /// The sidecar's image of before, when the Deployment is what it should be but for that, and has instances to replace.
@@ -235,7 +236,7 @@ fn hold_still(facts: &Facts<'_>, hold: &Hold) -> Decision {
         actions.push(Action::Delete { kind, name: kind.name_for(facts.name()), uid: seen.uid.clone() });
     }
     let status = status::of_held(facts, hold, exposure.as_ref());
-    Decision { actions, recordings: Vec::new(), status, review: None, upgrade: None }
+    Decision { actions, recordings: Vec::new(), status, review: logins::review(facts), upgrade: None }
 }
 
 /// What a pause takes where the Deployment cannot be rendered.

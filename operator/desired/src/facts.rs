@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use ankka_crds::resources::FormerLogin;
 use ankka_crds::{AnkkaService, labels, names};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::jiff::Timestamp;
@@ -196,6 +197,8 @@ pub struct DatabaseState {
     pub secret: Option<String>,
     /// `status.credentialGeneration`: the generation of the login in that Secret.
     pub in_place: i64,
+    /// `status.formerLogins`: the logins of before, each with its end.
+    pub former: Vec<FormerLogin>,
 }
 
 /// How one pod is doing.
@@ -219,6 +222,8 @@ pub struct PodState {
     pub silent_since: Option<Timestamp>,
     /// How often its containers have ended and were started again, in total.
     pub restarts: i32,
+    /// Generation of the database login that it was made for; none when it was given no login of the platform's.
+    pub login: Option<i64>,
     /// Digest of the running image of the service's own container, e.g. `sha256:…`.
     pub image_digest: Option<String>,
 }

@@ -10,6 +10,7 @@ pub mod events;
 pub mod facts;
 mod fields;
 pub mod http_route;
+mod logins;
 mod merge;
 pub mod objects;
 mod pods;

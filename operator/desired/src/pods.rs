@@ -4,12 +4,13 @@
 //! not the platform's to publish.
 
 use ankka_crds::names::SERVICE_CONTAINER;
-use k8s_openapi::api::core::v1::{ContainerState, ContainerStateTerminated, ContainerStatus, Pod, PodStatus};
+use ankka_crds::{labels, names};
+use k8s_openapi::api::core::v1::{ContainerState, ContainerStateTerminated, ContainerStatus, EnvVar, Pod, PodStatus};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use crate::cause::Missing;
 use crate::facts::created;
-use crate::objects::{MANAGEMENT_PORT, READY_MISSES, READY_PATH, READY_PERIOD};
+use crate::objects::{DATABASE_USER, MANAGEMENT_PORT, READY_MISSES, READY_PATH, READY_PERIOD};
 use crate::text;
 use crate::{Cause, PodState, Problem};
 
@@ -36,6 +37,7 @@ impl PodState {
             running,
             silent_since: if ready || !running { None } else { started.max() },
             restarts: containers.iter().map(|container| container.restart_count).sum(),
+            login: login(pod),
             image_digest: containers
                 .iter()
                 .find(|container| container.name == SERVICE_CONTAINER)
@@ -62,6 +64,23 @@ impl PodState {
     pub(crate) fn silent_at(&self) -> Option<Timestamp> {
         self.silent_since?.checked_add(PATIENCE).ok()
     }
+}
+
+/// The generation of the database login that the pod was made for. A container that was started again since has read a later
+/// one, which nothing says: it counts as what it was made for.
+fn login(pod: &Pod) -> Option<i64> {
+    let meta = &pod.metadata;
+    let secret = names::database_secret(meta.labels.as_ref()?.get(labels::SERVICE)?);
+    let reads = |variable: &EnvVar| {
+        let source = variable.value_from.as_ref().and_then(|source| source.secret_key_ref.as_ref());
+        variable.name == DATABASE_USER && source.is_some_and(|source| source.name == secret)
+    };
+    let containers = pod.spec.iter().flat_map(|spec| &spec.containers);
+    if !containers.flat_map(|container| container.env.iter().flatten()).any(reads) {
+        return None;
+    }
+    let annotation = meta.annotations.as_ref().and_then(|annotations| annotations.get(labels::DATABASE_CREDENTIAL));
+    annotation.map_or(Some(0), |generation| generation.parse().ok())
 }
 
 fn problem(pod: &Pod, status: &PodStatus) -> Option<Problem> {

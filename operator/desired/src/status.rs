@@ -5,6 +5,7 @@ use ankka_crds::validated::Storage;
 use ankka_crds::{AnkkaServiceStatus, ValidatedService};
 
 use crate::database;
+use crate::logins;
 use crate::objects::Blueprint;
 use crate::route::{Exposure, Report};
 use crate::{Action, ChildKind, Facts, workload};
@@ -145,6 +146,15 @@ impl Verdict {
     pub(crate) const fn new(lifecycle: Lifecycle, reason: Reason, detail: Option<String>) -> Self {
         Self { lifecycle, reason, detail }
     }
+
+    /// Whether instances of before may stay, because something stands in the way of those that are to replace them.
+    fn is_held_up(&self) -> bool {
+        match self.lifecycle {
+            Lifecycle::Failed => true,
+            Lifecycle::UpdateInProgress => self.detail.is_some(),
+            _ => self.reason == Reason::Incompatible && self.lifecycle != Lifecycle::Paused,
+        }
+    }
 }
 
 /// The status of a service whose children are being made what they should be.
@@ -239,8 +249,9 @@ fn assemble(facts: &Facts<'_>, verdict: Verdict, about: About<'_>) -> AnkkaServi
         Some(service) => object_storage(service, facts.settings.installation.store.is_some()),
     };
     let generation = facts.service.metadata.generation;
+    let database = about.database.map(|said| logins::told(facts, said, verdict.is_held_up()));
     let mut conditions = conditions(&verdict, generation);
-    conditions.extend(about.database.as_ref().and_then(|database| database::condition(facts, database)));
+    conditions.extend(database.as_ref().and_then(|database| database::condition(facts, database)));
     conditions.extend(object_storage.as_ref().and_then(|storage| storage_condition(storage, generation)));
     AnkkaServiceStatus {
         observed_generation: generation,
@@ -251,7 +262,7 @@ fn assemble(facts: &Facts<'_>, verdict: Verdict, about: About<'_>) -> AnkkaServi
         address: about.address,
         route: None,
         image_digest,
-        database: about.database,
+        database,
         object_storage,
         conditions,
     }
@@ -272,7 +283,7 @@ fn object_storage(service: &ValidatedService, has_store: bool) -> Option<Provisi
         Storage::Provisioned { .. } if has_store => ("waiting for object storage", None),
         Storage::Provisioned { .. } => ("object storage provisioning failed", Some(NO_STORE.to_owned())),
     };
-    Some(ProvisioningStatus { phase: phase.to_owned(), detail })
+    Some(ProvisioningStatus { phase: phase.to_owned(), detail, former_logins: Vec::new() })
 }
 
 /// `Ready` always; `Reconciling` and `Stalled` only while they are true.

@@ -11,7 +11,10 @@ const SIDECAR_PREFIXES: [&str; 3] = ["ANTHROPIC_", "ANKKA_MODEL_", "ANKKA_DB_"];
 
 /// The variables with the login of a database that the platform makes: each is a key of its Secret. They are named one by
 /// one, so that a node says which one is missing, and nothing else in the Secret becomes a variable.
-const DATABASE: [&str; 5] = ["ANKKA_DB_HOST", "ANKKA_DB_PORT", "ANKKA_DB_NAME", "ANKKA_DB_USER", "ANKKA_DB_PASSWORD"];
+const DATABASE: [&str; 5] = ["ANKKA_DB_HOST", "ANKKA_DB_PORT", "ANKKA_DB_NAME", DATABASE_USER, "ANKKA_DB_PASSWORD"];
+
+/// The one that names the login.
+pub(crate) const DATABASE_USER: &str = "ANKKA_DB_USER";
 
 const PROCESS_PORT: &str = "9010";
 const SIDECAR_PORT: &str = "9011";

@@ -21,6 +21,7 @@ use serde::Serialize;
 use crate::route::Route;
 use crate::{Child, ChildKind};
 
+pub(crate) use environment::DATABASE_USER;
 pub(crate) use labels::owner;
 pub(crate) use pod::{MANAGEMENT_PORT, READY_MISSES, READY_PATH, READY_PERIOD};
 

@@ -4,6 +4,7 @@ mod causes;
 mod database;
 mod faults;
 mod hold;
+mod logins;
 mod merging;
 mod pods;
 mod project;

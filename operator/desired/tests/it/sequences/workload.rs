@@ -233,6 +233,7 @@ impl Workload {
             running: instance.ready,
             silent_since: None,
             restarts: i32::from(instance.crashing),
+            login: None,
             image_digest: instance.ready.then(|| format!("sha256:{}", set.image())),
         };
         all.map(pod).collect()
