@@ -20,6 +20,8 @@ pub struct Facts<'a> {
     pub observed: &'a Observed,
     /// Tells the server's key from others.
     pub key: &'a str,
+    /// The cluster that is asked for a database.
+    pub cluster: &'a str,
 }
 
 /// What to do.
@@ -84,6 +86,14 @@ fn logins<'a>(facts: &'a Facts<'_>) -> BTreeMap<i64, &'a RoleSeen> {
 fn refuse(facts: &Facts<'_>, status: &AnkkaDatabaseStatus) -> Result<(), Obstacle> {
     let name = &facts.names.database;
     let refused = |reason, detail| Err(Obstacle { reason, detail });
+    match facts.observed.cluster.as_deref() {
+        Some(cluster) if cluster == facts.cluster => {}
+        Some(other) => return refused("OtherCluster", of_another(facts.cluster, other)),
+        None => {
+            let detail = "table ankka.installation in database 'ankka' is empty; drop that table, and it is made anew";
+            return refused("NoCluster", detail.to_owned());
+        }
+    }
     if let Some(role) = logins(facts).values().find(|role| role.superuser) {
         let role = &role.name;
         return refused(
@@ -111,6 +121,15 @@ fn refuse(facts: &Facts<'_>, status: &AnkkaDatabaseStatus) -> Result<(), Obstacl
         ),
         _ => Ok(()),
     }
+}
+
+/// The server is claimed for another cluster: somebody has to say whether this one takes its place.
+fn of_another(cluster: &str, other: &str) -> String {
+    format!(
+        "the database server is that of cluster {other} and this is cluster {cluster}: services of the same project and name would \
+         share one database; give this cluster a server of its own, or, once the other one is gone for good, set database.takeOver \
+         in the chart's values to {other}"
+    )
 }
 
 /// Which login the Secret is to hold: the latest one asked for, in use or made, but none that has an end.
@@ -187,6 +206,7 @@ mod tests {
     use crate::server::DatabaseSeen;
 
     const KEY: &str = "0123456789ab";
+    const CLUSTER: &str = "0a1b";
 
     fn names() -> Names {
         Names::new("shop", "cart")
@@ -199,10 +219,16 @@ mod tests {
     fn provisioned() -> Observed {
         Observed {
             superuser: false,
+            cluster: Some(CLUSTER.to_owned()),
             database: Some(DatabaseSeen { owner: "shop.cart".to_owned(), open: true, public: false }),
             owner: Some(role("shop.cart")),
             logins: Vec::new(),
         }
+    }
+
+    /// A server of ours with nothing of the service's on it.
+    fn empty() -> Observed {
+        Observed { cluster: Some(CLUSTER.to_owned()), ..Observed::default() }
     }
 
     fn database(asked: i64, in_place: Option<i64>) -> AnkkaDatabase {
@@ -218,11 +244,13 @@ mod tests {
     }
 
     fn plan(database: &AnkkaDatabase, observed: &Observed) -> Plan {
-        decide(&Facts { database, names: &names(), observed, key: KEY }).expect("a plan")
+        decide(&Facts { database, names: &names(), observed, key: KEY, cluster: CLUSTER }).expect("a plan")
     }
 
     fn obstacle(database: &AnkkaDatabase, observed: &Observed) -> &'static str {
-        decide(&Facts { database, names: &names(), observed, key: KEY }).expect_err("an obstacle").reason
+        decide(&Facts { database, names: &names(), observed, key: KEY, cluster: CLUSTER })
+            .expect_err("an obstacle")
+            .reason
     }
 
     #[test]
@@ -233,7 +261,7 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_made_in_order_and_written_down_before() {
-        let plan = plan(&database(0, None), &Observed::default());
+        let plan = plan(&database(0, None), &empty());
         assert_eq!(plan.intent, Some(Intent { recovered: false }));
         assert_eq!(plan.steps, [Step::MakeOwner { logs_in: true }, Step::MakeDatabase, Step::Open]);
     }
@@ -332,6 +360,15 @@ mod tests {
         observed.owner.as_mut().expect("set").bound = false;
         assert_eq!(plan(&database(0, None), &observed).steps, [Step::Control, Step::SetPassword(0)]);
         assert_eq!(plan(&database(0, Some(0)), &observed).steps, [Step::Control]);
+    }
+
+    #[test]
+    fn on_another_clusters_server_nothing_is_done() {
+        let elsewhere = Observed { cluster: Some("2c3d".to_owned()), ..provisioned() };
+        for database in [database(0, None), database(1, Some(0))] {
+            assert_eq!(obstacle(&database, &elsewhere), "OtherCluster");
+        }
+        assert_eq!(obstacle(&database(0, None), &Observed { cluster: None, ..empty() }), "NoCluster");
     }
 
     #[test]

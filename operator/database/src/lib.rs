@@ -7,6 +7,7 @@
 
 pub mod administrator;
 pub mod cache;
+pub mod cluster;
 pub mod decide;
 pub mod error;
 pub mod names;

@@ -210,7 +210,13 @@ impl Work<'_> {
         let server = &self.passes.server;
         let (key, observed) = server.observe(&self.names).await?;
         let fingerprint = key.fingerprint();
-        let facts = Facts { database: &self.database, names: &self.names, observed: &observed, key: &fingerprint };
+        let facts = Facts {
+            database: &self.database,
+            names: &self.names,
+            observed: &observed,
+            key: &fingerprint,
+            cluster: server.cluster(),
+        };
         let plan = match decide(&facts) {
             Ok(plan) => plan,
             Err(obstacle) => return self.fail(obstacle.reason, obstacle.detail).await,

@@ -15,9 +15,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     cache::{Cache, Key},
+    cluster,
     observe::Observer,
     pass::Passes,
-    server::{Monitor, Postgres},
+    server::{Claim, Monitor, Postgres},
     settings::Settings,
 };
 
@@ -54,7 +55,13 @@ pub async fn run(settings: Settings, mut config: Config, stop: CancellationToken
         synced: synced.clone(),
     };
     tasks.spawn(http::serve(settings.listen, health));
-    let server = Arc::new(Postgres::new(settings.connection.clone(), tenure.clone(), metrics.clone()));
+    let cluster = tokio::select! {
+        id = cluster::id(&client) => id?,
+        () = stop.cancelled() => return Ok(()),
+    };
+    tracing::info!(cluster, "this is the cluster that the database server is claimed for");
+    let claim = Claim { cluster, take_over: settings.take_over.clone() };
+    let server = Arc::new(Postgres::new(settings.connection.clone(), claim, tenure.clone(), metrics.clone()));
     tasks.spawn(Monitor::new(server.clone()).watch(all_again(cache.clone(), queue.clone())));
     let passes = Passes::new(&settings, writer, server, &cache, &metrics);
 

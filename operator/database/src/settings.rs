@@ -22,6 +22,8 @@ pub struct Settings {
     pub own_namespace: String,
     /// Where the server is, and who administers it.
     pub connection: Connection,
+    /// The cluster from which this one takes the server over.
+    pub take_over: Option<String>,
     /// How many databases are worked on at a time, each with a connection.
     pub connections: usize,
     /// How long a login that was replaced is still accepted.
@@ -54,6 +56,7 @@ impl Settings {
             prefix,
             own_namespace: reader.text("POD_NAMESPACE", "ankka-system"),
             connection: connection(&mut reader),
+            take_over: reader.get("ANKKA_DATABASE_TAKE_OVER"),
             connections: reader.number("ANKKA_DATABASE_CONNECTIONS", 4, 1..=64),
             grace: reader.seconds("ANKKA_DATABASE_CREDENTIAL_GRACE_SECONDS", 3600, 1..=31_536_000),
             timing,

@@ -10,6 +10,9 @@ use crate::names::Names;
 pub struct Observed {
     /// The administrator is a superuser.
     pub superuser: bool,
+    /// The cluster that the server is claimed for.
+    #[serde(default)]
+    pub cluster: Option<String>,
     /// The database of that name.
     pub database: Option<DatabaseSeen>,
     /// The role of that name.
@@ -60,6 +63,7 @@ pub(super) fn question(names: &Names, version: u32) -> String {
              FROM pg_roles r WHERE r.rolname >= {first} AND r.rolname < {end} AND r.rolname ~ '#[0-9]+$') \
          SELECT (SELECT encode(key, 'hex') FROM ankka.password_key), json_build_object(\
          'superuser', (SELECT rolsuper FROM pg_roles WHERE rolname = current_user), \
+         'cluster', (SELECT cluster FROM ankka.installation), \
          'database', (SELECT json_build_object('owner', pg_get_userbyid(datdba), 'open', datallowconn, 'public', \
              EXISTS (SELECT FROM aclexplode(coalesce(datacl, acldefault('d', datdba))) WHERE grantee = 0 AND privilege_type = 'CONNECT')) \
              FROM pg_database WHERE datname = {database}), \

@@ -13,5 +13,5 @@ pub use self::{
     monitor::Monitor,
     postgres::{Acceptance, Postgres},
     refusal::ServerError,
-    statements::Step,
+    statements::{Claim, Step},
 };

@@ -13,7 +13,7 @@ use super::{
     connect::{Connection, Tls},
     facts::{Observed, question},
     refusal::ServerError,
-    statements::{self, OWN_DATABASE, Step},
+    statements::{self, Claim, OWN_DATABASE, Step},
 };
 use crate::{
     names::Names,
@@ -38,6 +38,7 @@ pub enum Acceptance {
 /// those that try a login.
 pub struct Postgres {
     connection: Connection,
+    claim: Claim,
     tenure: Arc<Tenure>,
     metrics: Arc<Metrics>,
     idle: Mutex<Vec<Session>>,
@@ -71,9 +72,14 @@ impl Drop for Session {
 type Rows = Vec<Vec<Option<String>>>;
 
 impl Postgres {
-    /// The server at `connection`, to which nothing is written unless `tenure` holds.
-    pub fn new(connection: Connection, tenure: Arc<Tenure>, metrics: Arc<Metrics>) -> Self {
-        Self { connection, tenure, metrics, idle: Mutex::default(), down: Mutex::default() }
+    /// The server at `connection`, which is claimed for a cluster and to which nothing is written unless `tenure` holds.
+    pub fn new(connection: Connection, claim: Claim, tenure: Arc<Tenure>, metrics: Arc<Metrics>) -> Self {
+        Self { connection, claim, tenure, metrics, idle: Mutex::default(), down: Mutex::default() }
+    }
+
+    /// The cluster that it is claimed for by us.
+    pub fn cluster(&self) -> &str {
+        &self.claim.cluster
     }
 
     /// Where it is.
@@ -291,12 +297,17 @@ impl Postgres {
         let attempted = self.at(&format!("prepare database '{OWN_DATABASE}'"));
         let limit = self.connection.statement_timeout + PATIENCE;
         let prepare = async {
-            let answer = session.client.simple_query(statements::IS_UNPREPARED).await;
-            let unprepared = rows(&answer.map_err(|error| ServerError::of(&attempted, &error))?);
-            if unprepared.first().and_then(|row| row.first()?.as_deref()) == Some("t") {
+            let refused = |error: tokio_postgres::Error| ServerError::of(&attempted, &error);
+            let first = |messages: &[SimpleQueryMessage]| rows(messages).into_iter().next()?.into_iter().next()?;
+            let unprepared = first(&session.client.simple_query(statements::IS_UNPREPARED).await.map_err(refused)?);
+            if unprepared.as_deref() == Some("t") {
                 self.may_write()?;
-                let made = session.client.batch_execute(statements::PREPARE).await;
-                made.map_err(|error| ServerError::of(&attempted, &error))?;
+                session.ask(statements::PREPARE).await.map_err(refused)?;
+            }
+            let claimed = first(&session.client.simple_query(statements::CLAIMED_FOR).await.map_err(refused)?);
+            if self.claim.is_open(claimed.as_deref()) {
+                self.may_write()?;
+                session.ask(&self.claim.sql()).await.map_err(refused)?;
             }
             Ok(())
         };

@@ -121,6 +121,7 @@ pub(super) const OWN_DATABASE: &str = "ankka";
 
 /// Whether the platform's own database still lacks its key, or lets everybody in: `t` or `f`.
 pub(super) const IS_UNPREPARED: &str = "SELECT to_regclass('ankka.password_key') IS NULL \
+    OR to_regclass('ankka.installation') IS NULL \
     OR has_database_privilege('public', current_database(), 'CONNECT')";
 
 /// Makes the platform's own database what it should be. Whoever comes second waits for the first and changes nothing. The
@@ -130,9 +131,43 @@ pub(super) const PREPARE: &str = "SELECT pg_advisory_xact_lock(hashtext('ankka.p
     CREATE SCHEMA IF NOT EXISTS ankka; \
     CREATE TABLE IF NOT EXISTS ankka.password_key (\
         single boolean PRIMARY KEY DEFAULT true CHECK (single), key bytea NOT NULL CHECK (octet_length(key) = 32)); \
+    CREATE TABLE IF NOT EXISTS ankka.installation (\
+        single boolean PRIMARY KEY DEFAULT true CHECK (single), cluster text NOT NULL); \
     INSERT INTO ankka.password_key (key) \
         SELECT sha256(convert_to(string_agg(gen_random_uuid()::text, ''), 'UTF8')) FROM generate_series(1, 4) \
         ON CONFLICT DO NOTHING;";
+
+/// Which cluster the server is claimed for.
+pub(super) const CLAIMED_FOR: &str = "SELECT cluster FROM ankka.installation";
+
+/// For whom the server is claimed. Names are made of project and service alone, so that two clusters on one server would share
+/// the databases of services of the same name.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    /// This cluster.
+    pub cluster: String,
+    /// The cluster whose place it takes.
+    pub take_over: Option<String>,
+}
+
+impl Claim {
+    /// Whether there is something to claim on a server that is claimed for `present`.
+    pub(super) fn is_open(&self, present: Option<&str>) -> bool {
+        present.is_none_or(|present| present != self.cluster && Some(present) == self.take_over.as_deref())
+    }
+
+    /// Claims a server that is nobody's, or the other cluster's whose place is taken. Of two who come at once, one has it.
+    pub(super) fn sql(&self) -> String {
+        let otherwise = self.take_over.as_ref().map_or_else(
+            || "NOTHING".to_owned(),
+            |former| {
+                format!("UPDATE SET cluster = excluded.cluster WHERE installation.cluster = {}", escape_literal(former))
+            },
+        );
+        let cluster = escape_literal(&self.cluster);
+        format!("INSERT INTO ankka.installation (cluster) VALUES ({cluster}) ON CONFLICT (single) DO {otherwise}")
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -164,6 +199,19 @@ mod tests {
             sql(&Step::MakeLogin(2), true, 150_000),
             r#"CREATE ROLE "shop-eu.order""; DROP#2" LOGIN PASSWORD 'SCRAM…';GRANT "shop-eu.order""; DROP" TO "shop-eu.order""; DROP#2"; ALTER ROLE "shop-eu.order""; DROP#2" SET role = 'shop-eu.order"; DROP';"#
         );
+    }
+
+    #[test]
+    fn a_server_is_claimed_once_and_taken_over_from_the_cluster_that_was_named() {
+        let claim =
+            |take_over: Option<&str>| Claim { cluster: "b'".to_owned(), take_over: take_over.map(str::to_owned) };
+        assert!(claim(None).is_open(None));
+        assert!(!claim(None).is_open(Some("a")) && !claim(Some("b'")).is_open(Some("b'")));
+        assert!(claim(Some("a")).is_open(Some("a")) && !claim(Some("a")).is_open(Some("c")));
+        let insert = "INSERT INTO ankka.installation (cluster) VALUES ('b''') ON CONFLICT (single) DO";
+        assert_eq!(claim(None).sql(), format!("{insert} NOTHING"));
+        let update = "UPDATE SET cluster = excluded.cluster WHERE installation.cluster = 'a'";
+        assert_eq!(claim(Some("a")).sql(), format!("{insert} {update}"));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use ankka_database::{
     observe::Observer,
     pass::Passes,
     run::{all_again, metrics},
-    server::{Monitor, Postgres},
+    server::{Claim, Monitor, Postgres},
     settings::Settings,
 };
 use ankka_runtime::{
@@ -53,7 +53,7 @@ impl Controller {
         Self::of(api, port, Administrator::Superuser, &[]).await
     }
 
-    /// Starts one with further settings.
+    /// Starts one with further settings; `CLUSTER` is the id of its cluster.
     pub(crate) async fn of(api: &Api, port: u16, administrator: Administrator, further: &[(&str, &str)]) -> Self {
         let port = port.to_string();
         let (user, password) = match administrator {
@@ -82,7 +82,9 @@ impl Controller {
         let observer = Observer { cache: cache.clone(), queue: queue.clone(), metrics: metrics.clone() };
         let mut synced = observer.start(&client, &mut tasks);
         assert!(synced.wait().await, "everything is listed");
-        let server = Arc::new(Postgres::new(settings.connection.clone(), tenure.clone(), metrics.clone()));
+        let cluster = variables.get("CLUSTER").map_or("this one", |id| *id).to_owned();
+        let claim = Claim { cluster, take_over: settings.take_over.clone() };
+        let server = Arc::new(Postgres::new(settings.connection.clone(), claim, tenure.clone(), metrics.clone()));
         let passes = Passes::new(&settings, guarded(client, tenure.clone()), server.clone(), &cache, &metrics);
         Self { queue, passes, tenure, api: api.clone(), cache, server, tasks }
     }

@@ -2,6 +2,7 @@
 //! what is never written.
 
 mod access;
+mod clusters;
 mod controller;
 mod every_fault;
 mod outages;
