@@ -29,8 +29,10 @@ pub enum Cause {
     Silent,
     /// The node gave the instance up.
     Evicted,
-    /// The database server is down, or refuses.
+    /// The database server is down.
     Database,
+    /// The database cannot be made as things are.
+    DatabaseRefused,
     /// The rollout made no progress, and nobody says why.
     Deadline,
     /// The image was built for another platform.
@@ -54,7 +56,7 @@ pub struct Row {
 
 impl Cause {
     /// Every cause, in the order of the documentation.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Image,
         Self::ImageName,
         Self::Architecture,
@@ -67,6 +69,7 @@ impl Cause {
         Self::Silent,
         Self::Evicted,
         Self::Database,
+        Self::DatabaseRefused,
         Self::Deadline,
         Self::Incompatible,
         Self::Other,
@@ -143,10 +146,16 @@ impl Cause {
                 "yes",
             ),
             Self::Database => (
-                "the database server is down, or refuses",
-                "database:",
+                "the database server is down",
+                "waiting for database:",
                 "see whether the database server answers, and the service goes on by itself once it does",
                 "yes, once the server answers",
+            ),
+            Self::DatabaseRefused => (
+                "the database server refuses, or something stands in the database's way",
+                "database:",
+                "have the platform's administrator put that right, and the service goes on by itself",
+                "yes, once that is put right",
             ),
             Self::Deadline => (
                 "the rollout made no progress in time, and nobody says why",

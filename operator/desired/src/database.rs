@@ -48,6 +48,15 @@ impl DatabaseState {
     fn has_failed(&self) -> bool {
         self.phase.as_deref() == Some(FAILED)
     }
+
+    /// What stands in its way; none while it is only being made.
+    fn problem(&self) -> Option<Problem> {
+        let why = self.detail.as_deref();
+        if self.has_failed() {
+            return Some(Problem::new(Cause::DatabaseRefused, format!("database: {}", why.unwrap_or(FAILED))));
+        }
+        why.map(|why| Problem::new(Cause::Database, format!("{WAITING}: {why}")))
+    }
 }
 
 /// Whether a database in this phase is there, so that nothing more is said of it.
@@ -85,14 +94,9 @@ pub(crate) fn obstacle(facts: &Facts<'_>, service: &ValidatedService) -> Option<
     if !is_provisioned(service) || facts.database.is_some_and(|database| database.secret.is_some()) {
         return None;
     }
-    let reason = facts.database.and_then(|database| database.detail.as_deref());
-    let failed = facts.database.is_some_and(DatabaseState::has_failed);
-    let detail = match (failed, reason) {
-        (true, reason) => format!("database: {}", reason.unwrap_or(FAILED)),
-        (false, Some(reason)) => format!("{WAITING}: {reason}"),
-        (false, None) => WAITING.to_owned(),
-    };
-    let verdict = if failed {
+    let problem = facts.database.and_then(DatabaseState::problem);
+    let detail = problem.map_or_else(|| WAITING.to_owned(), |problem| problem.told(facts.place()));
+    let verdict = if facts.database.is_some_and(DatabaseState::has_failed) {
         Verdict::new(Lifecycle::Failed, Reason::DatabaseProvisioningFailed, Some(detail))
     } else {
         Verdict::new(Lifecycle::UpdateInProgress, Reason::WaitingForDatabase, Some(detail))
@@ -104,8 +108,7 @@ pub(crate) fn obstacle(facts: &Facts<'_>, service: &ValidatedService) -> Option<
 pub(crate) fn trouble(facts: &Facts<'_>) -> Option<Problem> {
     let state = facts.database.filter(|_| facts.settings.database == DatabaseServer::Provisioned)?;
     let well = state.phase.as_deref().is_some_and(is_there);
-    let detail = state.detail.as_deref().filter(|_| !well)?;
-    Some(Problem::new(Cause::Database, format!("database: {detail}")))
+    state.problem().filter(|_| !well)
 }
 
 /// The documented phrase and why. `requested`: whether a database is asked for, if it has not been already.

@@ -63,6 +63,14 @@ fn without_its_server() -> World {
     world
 }
 
+fn without_its_database() -> World {
+    let mut world = World::cart(json!({}));
+    let (phase, detail) =
+        ("database provisioning failed".to_owned(), "permission denied to create database".to_owned());
+    world.database = Some(DatabaseState { phase: Some(phase), detail: Some(detail), ..DatabaseState::default() });
+    world
+}
+
 /// Every cause, as a cluster shows it, and what is said.
 fn cases() -> Vec<(Cause, World, &'static str)> {
     let unschedulable = json!({ "conditions": [
@@ -123,7 +131,8 @@ fn cases() -> Vec<(Cause, World, &'static str)> {
             starting(vec![pod(json!({ "phase": "Failed", "reason": "Evicted", "message": "low on memory" }))]),
             "Evicted: low on memory",
         ),
-        (Cause::Database, without_its_server(), "database: db.example.com:5432: timed out"),
+        (Cause::Database, without_its_server(), "waiting for database: db.example.com:5432: timed out"),
+        (Cause::DatabaseRefused, without_its_database(), "database: permission denied to create database"),
         (Cause::Deadline, overdue(), "ReplicaSet \"cart-1\" has timed out progressing."),
         (
             Cause::Incompatible,

@@ -1,7 +1,7 @@
 //! A service's database: what is asked for, what waits for it, and what is said.
 
 use ankka_crds::resources::DatabaseCommands;
-use ankka_desired::{Action, ChildKind, DatabaseServer, DatabaseState};
+use ankka_desired::{Action, Cause, ChildKind, DatabaseServer, DatabaseState};
 use serde_json::{Value, json};
 
 use crate::support::{World, provisioned, told};
@@ -60,8 +60,9 @@ fn a_new_service_asks_for_a_database_and_its_instances_wait_for_the_login() {
     assert_eq!(told(&world.decide().actions), [] as [&str; 0]);
     let why = "db.example.com:5432 does not answer: connection refused";
     world.database = Some(waiting(why));
-    let detail = format!("waiting for database: {why}");
-    assert_eq!(said(&world), [updating, &detail, &detail, "Unknown:WaitingForDatabase"]);
+    let phase = format!("waiting for database: {why}");
+    let detail = format!("{phase}; {}", Cause::Database.row().next);
+    assert_eq!(said(&world), [updating, &detail, &phase, "Unknown:WaitingForDatabase"]);
 
     world.database = Some(provisioned());
     assert_eq!(told(&world.decide().actions), ["create deployment"]);
@@ -116,7 +117,8 @@ fn instances_that_bring_their_own_database_serve_until_ours_is_there() {
     assert_eq!(said(&world)[..3], expected);
     let denied = "permission denied to create role";
     world.database = Some(failed(denied));
-    assert_eq!(said(&world)[..2], ["Failed", &format!("database: {denied}{left}")]);
+    let next = Cause::DatabaseRefused.row().next;
+    assert_eq!(said(&world)[..2], ["Failed", &format!("database: {denied}; {next}{left}")]);
 
     world.service.spec.paused = true;
     let uid = world.children[&ChildKind::Deployment].uid.clone();
@@ -134,9 +136,10 @@ fn a_database_that_cannot_be_made_fails_the_service() {
     let mut world = World::cart(json!({}));
     world.database = Some(failed("permission denied to create role"));
     let reason = "DatabaseProvisioningFailed";
-    let detail = "permission denied to create role";
-    let phase = format!("database provisioning failed: {detail}");
-    assert_eq!(said(&world), ["Failed", &format!("database: {detail}"), &phase, &format!("False:{reason}")]);
+    let why = "permission denied to create role";
+    let phase = format!("database provisioning failed: {why}");
+    let detail = format!("database: {why}; {}", Cause::DatabaseRefused.row().next);
+    assert_eq!(said(&world), ["Failed", &detail, &phase, &format!("False:{reason}")]);
     let conditions = world.decide().status.conditions;
     assert_eq!((conditions[0].reason.as_str(), conditions[1].type_.as_str()), (reason, "Stalled"));
 }
