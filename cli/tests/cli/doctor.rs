@@ -118,6 +118,49 @@ fn a_webhook_that_is_not_asked_is_a_problem() {
 }
 
 #[test]
+fn one_check_alone_has_to_be_ok() {
+    let home = Home::new();
+    let only = |fake: &Fake, name: &str| home.run_with(fake, &["doctor", "--only", name]);
+    let ran = only(&Fake::start(healthy), "webhook");
+    assert_eq!((ran.status, ran.stdout.lines().count()), (0, 1), "{}", ran.transcript());
+    let unseen = Fake::start(|request| match request.path.as_str() {
+        "/version" => healthy(request),
+        _ => forbidden(request),
+    });
+    let ran = only(&unseen, "webhook");
+    assert_eq!((ran.status, ran.stdout.as_str()), (1, "unknown   webhook  unknown: forbidden\n"));
+    assert_eq!(only(&unseen, "web hook").status, 2, "there is no such check");
+    let all = home.run_with(&Fake::start(healthy), &["doctor", "-o", "json"]).json();
+    for check in all.as_array().expect("a list") {
+        let name = check["name"].as_str().expect("a name");
+        assert_ne!(only(&Fake::start(healthy), name).status, 2, "{name}");
+    }
+}
+
+#[test]
+fn who_may_make_no_project_asks_about_a_service_in_the_own_namespace() {
+    let home = Home::new();
+    let fake = Fake::start(|request| match (request.method.as_str(), request.path.as_str()) {
+        ("POST", SERVICES | "/apis/ankka.dev/v1alpha1/namespaces/default/ankkaservices") => {
+            healthy(&Request { path: SERVICES.to_owned(), ..request.clone() })
+        }
+        ("POST", _) => forbidden(request),
+        _ => healthy(request),
+    });
+    home.file("kubeconfig", fake.kubeconfig());
+    let doctor = ["doctor", "--only", "webhook", "--kubeconfig", "kubeconfig"];
+    let ran = Ran::of(home.command(&doctor).env_remove("ANKKA_PROJECT"));
+    assert_eq!(
+        ran.stdout,
+        "ok        webhook  it refuses what breaks a rule, in the documented words\n",
+        "{}",
+        ran.transcript()
+    );
+    let asked = "POST /apis/ankka.dev/v1alpha1/namespaces/default/ankkaservices";
+    assert!(fake.lines().iter().any(|line| line == asked), "{:?}", fake.lines());
+}
+
+#[test]
 fn without_a_cluster_that_is_the_problem() {
     let home = Home::new();
     let ran = Ran::of(home.command(&["doctor"]).env("KUBECONFIG", "/nope"));

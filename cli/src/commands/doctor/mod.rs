@@ -13,9 +13,31 @@ use crate::output::{self, Format};
 /// Checks the cluster, the platform in it and what the caller may do there, and says what to do about each problem.
 #[derive(clap::Args)]
 pub(crate) struct DoctorArgs {
+    /// Only this check; one whose outcome is unknown counts as a problem then. Can be given several times
+    #[arg(long, value_name = "CHECK", value_parser = CHECKS)]
+    only: Vec<String>,
+
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }
+
+/// The names of all checks. Where the cluster does not answer, there is the first alone; of a version that is not supported it is
+/// told as `kubernetes`.
+const CHECKS: [&str; 13] = [
+    "cluster",
+    "definitions",
+    "versions",
+    "namespace prefix",
+    "webhook",
+    "processes",
+    "project",
+    "permissions",
+    "base domain",
+    "gateway",
+    "database server",
+    "object store",
+    "nodes",
+];
 
 /// What a check found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -75,17 +97,22 @@ impl Check {
 
 /// Looks at everything: status 1 when there is a problem.
 pub(crate) async fn doctor(args: DoctorArgs, global: &Global) -> Outcome {
-    let checks = match Cluster::connect(global).await {
+    let mut checks = match Cluster::connect(global).await {
         Ok(cluster) => Box::pin(checks::all(&cluster, global)).await,
         Err(error) => vec![Check::problem("cluster", error.message, error.hint.unwrap_or_default())],
     };
+    if !args.only.is_empty() && checks.len() > 1 {
+        let is = |check: &Check, name: &str| check.name == name || (check.name == "kubernetes" && name == "cluster");
+        checks.retain(|check| args.only.iter().any(|name| is(check, name)));
+    }
     match args.output.output {
         Format::Json => output::json(&checks)?,
         Format::Yaml => output::yaml(&checks)?,
         Format::Name => checks.iter().try_for_each(|check| output::data(check.name))?,
         Format::Table | Format::Wide => output::data(&report(&checks))?,
     }
-    let failed = checks.iter().any(|check| check.outcome == Found::Problem);
+    let fails = |outcome| outcome == Found::Problem || (outcome == Found::Unknown && !args.only.is_empty());
+    let failed = checks.iter().any(|check| fails(check.outcome));
     Ok(if failed { Exit::Failure } else { Exit::Success })
 }
 

@@ -1,7 +1,9 @@
 //! Whether the admission webhook answers: something that breaks a rule is sent, to be judged and not stored.
 
 use ankka_crds::{AnkkaProject, AnkkaService, AnkkaServiceSpec, resources::AnkkaProjectSpec};
+use kube::Api;
 use kube::api::PostParams;
+use kube::core::Status;
 
 use super::Check;
 use crate::cluster::{Attempt, Cluster, Subject, Unknown};
@@ -17,15 +19,22 @@ const PROJECT: &str = "platform";
 /// What is said of it.
 const RESERVED: &str = "project id 'platform' is reserved for the platform's own workloads";
 
-/// Asks about a service where a project is selected, and else about a project.
+/// Asks about a service where a project is selected, and else about a project. Who may make none asks about a service in the
+/// namespace of the context, or of the pod.
 pub(super) async fn answers(cluster: &Cluster, project: Option<&Project>) -> Check {
     let dry = PostParams { dry_run: true, ..PostParams::default() };
+    let service = AnkkaService::new(SERVICE, AnkkaServiceSpec::default());
     let (answer, expected) = if let Some(project) = project {
-        let service = AnkkaService::new(SERVICE, AnkkaServiceSpec::default());
         (cluster.services(project).create(&dry, &service).await.map(drop), NO_IMAGE)
     } else {
         let project = AnkkaProject::new(PROJECT, AnkkaProjectSpec::default());
-        (cluster.projects().create(&dry, &project).await.map(drop), RESERVED)
+        match cluster.projects().create(&dry, &project).await {
+            Err(kube::Error::Api(status)) if is_forbidden(&status) => {
+                let services: Api<AnkkaService> = Api::default_namespaced(cluster.client());
+                (services.create(&dry, &service).await.map(drop), NO_IMAGE)
+            }
+            answer => (answer.map(drop), RESERVED),
+        }
     };
     let look = "see whether the Deployment 'ankka-webhook' has ready instances: kubectl get deployments -A -l app.kubernetes.io/part-of=ankka";
     match answer {
@@ -37,7 +46,7 @@ pub(super) async fn answers(cluster: &Cluster, project: Option<&Project>) -> Che
         Err(kube::Error::Api(status)) if status.message.contains(expected) => {
             Check::ok(NAME, "it refuses what breaks a rule, in the documented words")
         }
-        Err(kube::Error::Api(status)) if status.code == 403 && status.message.contains(" cannot ") => {
+        Err(kube::Error::Api(status)) if is_forbidden(&status) => {
             Check::unknown(NAME, &Unknown("forbidden".to_owned()))
         }
         Err(kube::Error::Api(status)) if status.code == 404 => Check::unknown(
@@ -53,4 +62,9 @@ pub(super) async fn answers(cluster: &Cluster, project: Option<&Project>) -> Che
             )
         }
     }
+}
+
+/// Whether the caller lacks the permission: the webhook refuses with the same status.
+fn is_forbidden(status: &Status) -> bool {
+    status.code == 403 && status.message.contains(" cannot ")
 }
