@@ -1,6 +1,7 @@
 //! Whether a rollout is done, may still come, or cannot succeed. Pure.
 
 use ankka_crds::{AnkkaService, AnkkaServiceStatus};
+use ankka_desired::{Cause, Place};
 use jiff::Timestamp;
 
 use super::instance::{Instance, Trouble};
@@ -51,7 +52,8 @@ pub(crate) fn judge(target: Target, service: &AnkkaService, instances: &[Instanc
         }
     }
     let current = current(target, instances);
-    if let Some(why) = current.iter().find_map(|instance| hopeless(instance)) {
+    let database = status.detail.as_deref().filter(|_| confirmed).and_then(of_the_database);
+    if let Some(Hopeless { why, .. }) = current.iter().find_map(|instance| hopeless(instance, database)) {
         return Verdict::Hopeless(why);
     }
     // What the platform has to say comes before what one instance says.
@@ -84,21 +86,48 @@ pub(crate) fn report(target: Target, service: &AnkkaService) -> String {
         .unwrap_or_else(|| format!("{} of {} instances are ready", status.ready_instances, status.desired_instances))
 }
 
+/// What the platform says of the database, where it takes that for the reason; without the next step.
+fn of_the_database(detail: &str) -> Option<&str> {
+    let rest = detail.strip_suffix(Cause::Database.row().next)?;
+    rest.strip_suffix("; ").filter(|said| said.starts_with("database: "))
+}
+
 /// What to do about a service that cannot become ready as it is; none when it was deleted.
-pub(crate) fn advice(service: Option<&AnkkaService>) -> &'static str {
+pub(crate) fn advice(
+    target: Target,
+    service: Option<&AnkkaService>,
+    instances: &[Instance],
+    place: Place<'_>,
+) -> String {
+    const REST: &str = "instances that were ready go on serving";
     let Some(service) = service.filter(|service| service.metadata.deletion_timestamp.is_none()) else {
-        return "apply it again once it is gone";
+        return "apply it again once it is gone".to_owned();
     };
-    let conditions = service.status.iter().flat_map(|status| &status.conditions);
-    match conditions.filter(|condition| condition.type_ == "Stalled").map(|condition| &*condition.reason).next() {
+    let status = service.status.clone().unwrap_or_default();
+    let confirmed = status.observed_generation >= Some(target.generation);
+    if !confirmed || stalled(&status).is_none() {
+        let database = status.detail.as_deref().filter(|_| confirmed).and_then(of_the_database);
+        let found = current(target, instances).into_iter().find_map(|instance| hopeless(instance, database));
+        if let Some(Hopeless { cause, .. }) = found {
+            return format!("{}; {REST}", cause.next(place));
+        }
+    }
+    match status
+        .conditions
+        .iter()
+        .filter(|condition| condition.type_ == "Stalled")
+        .map(|condition| &*condition.reason)
+        .next()
+    {
         Some("NameTaken") => {
             "remove what has that name, and the service goes on by itself; or give the service another name"
         }
         Some("NoProject" | "NoObjectStore" | "NoSidecarImage" | "NoDatabaseServer" | "DatabaseProvisioningFailed") => {
             "once that is put right, the service goes on by itself"
         }
-        _ => "instances that were ready go on serving; correct the descriptor and apply it again",
+        _ => return format!("{REST}; correct the descriptor and apply it again"),
     }
+    .to_owned()
 }
 
 fn first_trouble(instances: &[&Instance]) -> Option<String> {
@@ -129,25 +158,41 @@ pub(crate) fn current(target: Target, instances: &[Instance]) -> Vec<&Instance> 
         .collect()
 }
 
-/// Why an instance will never be ready, when it will not.
-fn hopeless(instance: &Instance) -> Option<String> {
+/// Why an instance will never be ready.
+struct Hopeless {
+    why: String,
+    cause: Cause,
+}
+
+/// Why an instance will never be ready, when it will not. `database`: what is wrong with the database that the program needs.
+fn hopeless(instance: &Instance, database: Option<&str>) -> Option<Hopeless> {
     if instance.ready {
         return None;
     }
     let trouble = instance.trouble.as_ref();
     let words = instance.last_words.as_deref().unwrap_or_default();
-    let why = match trouble {
-        Some(trouble) if never_pulled(trouble) => trouble.to_string(),
+    let (why, cause) = match trouble {
+        Some(trouble) if trouble.reason == "InvalidImageName" => (trouble.to_string(), Cause::ImageName),
+        Some(trouble) if never_pulled(trouble) => (trouble.to_string(), Cause::Image),
         Some(trouble) if wrong_architecture(&trouble.message) || wrong_architecture(words) => {
-            format!("the image is built for another architecture ({trouble})")
+            (format!("the image is built for another architecture ({trouble})"), Cause::Architecture)
         }
-        _ if instance.crashes >= LAST_CRASH => {
-            let trouble = trouble.map(|trouble| format!(": {}", trouble.message)).unwrap_or_default();
-            format!("crashed {} times{trouble}", instance.crashes)
-        }
+        _ if instance.crashes >= LAST_CRASH => crashed(instance, database),
         _ => return None,
     };
-    Some(format!("{}: {why}", instance.name))
+    Some(Hopeless { why: format!("{}: {why}", instance.name), cause })
+}
+
+/// Why a program does not stay up, as far as that is known: it took too much memory, or lacks its database.
+fn crashed(instance: &Instance, database: Option<&str>) -> (String, Cause) {
+    let message = instance.trouble.as_ref().map(|trouble| trouble.message.as_str()).unwrap_or_default();
+    let colon = if message.is_empty() { "" } else { ": " };
+    let why = format!("crashed {} times{colon}{message}", instance.crashes);
+    match database {
+        _ if message.contains("(OOMKilled)") => (why, Cause::Memory),
+        Some(database) => (format!("{why}; {database}"), Cause::Database),
+        None => (why, Cause::Crash),
+    }
 }
 
 /// The image's name is refused, or the registry was asked and has answered no.

@@ -150,10 +150,61 @@ fn instances_of_an_older_generation_say_nothing_about_this_one() {
     assert!(matches!(verdict, Verdict::Hopeless(_)), "{verdict:?}");
 }
 
+fn advised(service: Option<&AnkkaService>, instances: &[Instance]) -> String {
+    let place = Place { service: "cart", project: "shop", namespace: "ankka-shop" };
+    advice(target(), service, instances, place)
+}
+
+#[test]
+fn the_advice_is_as_special_as_the_cause_is_known() {
+    let going = |detail| service(GENERATION, "UpdateInProgress", None, detail);
+    let crashed = |message| Instance { crashes: 3, ..instance("CrashLoopBackOff", message) };
+    let down = format!("database: no answer; {}", Cause::Database.row().next);
+    let table = [
+        (
+            None,
+            crashed("it ended with exit code 1"),
+            "crashed 3 times: it ended with exit code 1",
+            "see why with: ankka services logs cart --previous -p shop",
+        ),
+        (
+            None,
+            crashed("it ended with exit code 137 (OOMKilled)"),
+            "(OOMKilled)",
+            "give the service a larger instanceType",
+        ),
+        (
+            Some(down.as_str()),
+            crashed("it ended with exit code 1"),
+            "exit code 1; database: no answer",
+            "see whether the database server answers",
+        ),
+        (Some("Error: container service ended"), crashed("it ended with exit code 1"), "exit code 1", "see why with"),
+        (None, instance("ErrImagePull", "manifest unknown"), "manifest unknown", "check the image's name and tag"),
+        (None, instance("InvalidImageName", "bad"), "bad", "correct the image in the descriptor"),
+        (
+            None,
+            instance("RunContainerError", "exec format error"),
+            "another architecture",
+            "build the image for the architecture",
+        ),
+    ];
+    for (detail, instance, why, next) in table {
+        let (service, instances) = (going(detail), [instance]);
+        let verdict = judge(target(), &service, &instances);
+        assert!(matches!(&verdict, Verdict::Hopeless(found) if found.contains(why)), "{why}: {verdict:?}");
+        let advice = advised(Some(&service), &instances);
+        assert!(advice.starts_with(next) && advice.ends_with("; instances that were ready go on serving"), "{advice}");
+    }
+    // The platform's own word, and its next step, come first.
+    let failed = service(GENERATION, "Failed", Some("why"), None);
+    assert!(advised(Some(&failed), &[crashed("it ended with exit code 1")]).contains("correct the descriptor"));
+}
+
 #[test]
 fn the_advice_is_about_what_stands_in_the_way() {
     let mut service = service(GENERATION, "Failed", Some("why"), None);
-    assert!(advice(Some(&service)).contains("correct the descriptor"));
+    assert!(advised(Some(&service), &[]).contains("correct the descriptor"));
     for (reason, words) in [
         ("NameTaken", "remove what has that name"),
         ("NoProject", "goes on by itself"),
@@ -161,14 +212,14 @@ fn the_advice_is_about_what_stands_in_the_way() {
         ("DatabaseProvisioningFailed", "goes on by itself"),
     ] {
         service.status.as_mut().expect("has one").conditions[0].reason = reason.to_owned();
-        assert!(advice(Some(&service)).contains(words), "{reason}");
+        assert!(advised(Some(&service), &[]).contains(words), "{reason}");
     }
     let mut going = serde_json::to_value(&service).expect("is JSON");
     going["metadata"]["deletionTimestamp"] = json!("2026-11-30T12:00:02Z");
     let going: AnkkaService = serde_json::from_value(going).expect("is a service");
     assert_eq!(judge(target(), &going, &[]), Verdict::Hopeless("it is being deleted".to_owned()));
     for gone in [Some(&going), None] {
-        assert_eq!(advice(gone), "apply it again once it is gone");
+        assert_eq!(advised(gone, &[]), "apply it again once it is gone");
     }
 }
 

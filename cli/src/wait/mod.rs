@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::pin::pin;
 
 use ankka_crds::AnkkaService;
+use ankka_desired::Place;
 use futures::StreamExt;
 use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::Pod;
@@ -234,8 +235,10 @@ impl Rollout<'_> {
             }
             Some(Verdict::Hopeless(why)) => {
                 self.print_last_words();
+                let (project, namespace) = (self.project.id.as_str(), self.project.namespace.as_str());
+                let place = Place { service: &self.name, project, namespace };
                 let error = Error::new(format!("service '{}' cannot become ready: {why}", self.name));
-                (Exit::Failure, Some(error.hint(advice(self.service.as_ref()))))
+                (Exit::Failure, Some(error.hint(advice(self.target, self.service.as_ref(), &self.list(), place))))
             }
         };
         Ended { service: self.service, exit, error }

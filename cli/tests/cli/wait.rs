@@ -69,15 +69,21 @@ fn what_cannot_succeed_ends_the_waiting_at_once() {
             refused,
             0,
             "service 'cart' cannot become ready: cart-1: ErrImagePull: registry.example.com/acme/cart:1.4.2: not found",
+            "check the image's name and tag",
         ),
-        (third, 2, "service 'cart' cannot become ready: cart-1: crashed 3 times: back-off 20s"),
+        (
+            third,
+            2,
+            "service 'cart' cannot become ready: cart-1: crashed 3 times: back-off 20s",
+            "see why with: ankka services logs cart --previous -p shop; instances that were ready go on serving\n",
+        ),
     ];
-    for (state, restarts, message) in table {
+    for (state, restarts, message, next) in table {
         let fake = Fake::start(rollout(Vec::new(), vec![pod("cart-1", &state, restarts)]));
         let started = Instant::now();
         let ran = apply(&fake, &["--wait=30s"]);
         assert_eq!(ran.status, 1);
-        assert!(ran.stderr.contains(&format!("error: {message}\n")), "{}", ran.stderr);
+        assert!(ran.stderr.contains(&format!("error: {message}\nhint: {next}")), "{}", ran.stderr);
         assert!(started.elapsed() < Duration::from_secs(20));
         assert_eq!(ran.stderr.contains("  it broke\n"), restarts > 0, "{}", ran.stderr);
     }

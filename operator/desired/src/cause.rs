@@ -179,6 +179,12 @@ impl Cause {
         };
         Row { cause, says, next, recovers }
     }
+
+    /// What to do about it. What is missing, where something is, remains in braces.
+    pub fn next(self, place: Place<'_>) -> String {
+        let next = self.row().next.replace("{service}", place.service).replace("{project}", place.project);
+        next.replace("{namespace}", place.namespace)
+    }
 }
 
 /// Why one service, or one of its instances, is not ready.
@@ -203,10 +209,13 @@ pub struct Missing {
 
 /// Whom a next step is told to.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place<'a> {
-    pub(crate) service: &'a str,
-    pub(crate) project: &'a str,
-    pub(crate) namespace: &'a str,
+pub struct Place<'a> {
+    /// The service.
+    pub service: &'a str,
+    /// Its project.
+    pub project: &'a str,
+    /// The project's namespace.
+    pub namespace: &'a str,
 }
 
 impl Problem {
@@ -225,9 +234,7 @@ impl Problem {
     /// The problem and the next step, in as many bytes as an Event holds. What is too long is cut before the next step.
     pub(crate) fn told(&self, place: Place<'_>) -> String {
         let missing = self.missing.as_ref();
-        let next = self.cause.row().next;
-        let next = next.replace("{service}", place.service).replace("{project}", place.project);
-        let next = next.replace("{namespace}", place.namespace);
+        let next = self.cause.next(place);
         let next = next.replace("{secret}", missing.map_or("NAME", |missing| &missing.secret));
         let next = next.replace("{key}", missing.and_then(|missing| missing.key.as_deref()).unwrap_or("KEY"));
         let room = text::DETAIL_LIMIT.saturating_sub(next.len() + 2);

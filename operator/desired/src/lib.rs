@@ -23,7 +23,7 @@ mod status;
 mod text;
 mod workload;
 
-pub use cause::{Cause, Missing, Problem};
+pub use cause::{Cause, Missing, Place, Problem};
 pub use child::{Child, ChildKind, merged, scaled};
 pub use decide::{Action, Decision, decide};
 pub use events::{Event, EventType, event};
