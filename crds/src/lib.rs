@@ -15,6 +15,7 @@ pub mod project;
 pub mod resources;
 pub mod rules;
 pub mod secrets;
+pub mod settings;
 pub mod validated;
 
 pub use problem::{Located, Problem};

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use ankka_crds::corpus::{self, Layer};
-use ankka_crds::{AnkkaService, Context, ServiceSpec, descriptor};
+use ankka_crds::{AnkkaService, Context, ServiceSpec, descriptor, settings};
 use serde_json::Value;
 
 /// `kubectl apply` copies the whole object into an annotation, which may have this many bytes.
@@ -14,6 +14,30 @@ const ANNOTATION_LIMIT: usize = 262_144;
 fn the_committed_files_are_current() {
     let output = Command::new(env!("CARGO_BIN_EXE_generate")).arg("--check").output().expect("the generator runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn what_the_charts_own_file_says_of_variables_is_so() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../helm/ankka/values.yaml");
+    let values = std::fs::read_to_string(path).expect("the chart's values");
+    let listed = values
+        .lines()
+        .filter_map(|line| line.trim_start().strip_prefix("#   "))
+        .filter(|line| line.starts_with("ANKKA_"));
+    let all: Vec<_> = [settings::OPERATOR, settings::DATABASE, settings::WEBHOOK].concat();
+    let mut compared = 0;
+    for line in listed {
+        let mut words = line.split_whitespace();
+        let (variable, default) = (words.next().expect("a variable"), words.next().expect("a default"));
+        let known = all
+            .iter()
+            .find(|setting| setting.variable == variable)
+            .unwrap_or_else(|| panic!("{variable} is no setting"));
+        // Without it the log has a level of its own.
+        assert!(known.default == default || variable == "ANKKA_LOG", "{line}");
+        compared += 1;
+    }
+    assert!(compared > 15, "{compared}");
 }
 
 #[test]

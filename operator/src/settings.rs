@@ -137,6 +137,7 @@ fn list(text: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use ankka_crds::settings;
     use std::time::Duration;
 
     use super::*;
@@ -219,5 +220,22 @@ mod tests {
                 "ANKKA_LISTEN is '8080'; it must be an address and a port, such as 0.0.0.0:8080",
             ]
         );
+    }
+
+    #[test]
+    fn what_is_read_is_what_the_reference_lists_with_its_defaults() {
+        let read = std::cell::RefCell::new(std::collections::BTreeSet::new());
+        let note = |name: &str| {
+            read.borrow_mut().insert(name.to_owned());
+            None
+        };
+        Settings::read(note).expect("nothing is required");
+        ankka_runtime::settings::log_filter(note).expect("nothing is required");
+        ankka_telemetry::Collector::read(note).expect("nothing is required");
+        let mut listed = settings::names(settings::OPERATOR);
+        listed.insert("RUST_LOG".to_owned());
+        assert_eq!(read.into_inner(), listed);
+        let given = Settings::read(|name| settings::default_of(settings::OPERATOR, name)).expect("valid");
+        assert_eq!(format!("{given:?}"), format!("{:?}", Settings::read(|_| None).expect("valid")));
     }
 }

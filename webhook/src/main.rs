@@ -7,9 +7,10 @@ use ankka_webhook::{Settings, run};
 async fn main() -> anyhow::Result<()> {
     // Two TLS providers may be compiled in; the choice is made once, before anything opens a connection.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
-    let collector = Collector::read(|name| std::env::var(name).ok())?;
+    let variable = |name: &str| std::env::var(name).ok();
+    let collector = Collector::read(variable)?;
     let about = About { program: env!("CARGO_PKG_NAME"), version: env!("CARGO_PKG_VERSION") };
-    let telemetry = Telemetry::begin(about, ankka_webhook::settings::log_filter()?, collector.as_ref())?;
+    let telemetry = Telemetry::begin(about, ankka_webhook::settings::log_filter(variable)?, collector.as_ref())?;
     let ended = match Settings::from_env() {
         Ok(settings) => run(settings).await,
         Err(malformed) => Err(malformed.into()),

@@ -133,10 +133,9 @@ where
     }
 }
 
-/// What is logged: `ANKKA_LOG`, else `RUST_LOG`, else everything from `info`.
-pub fn log_filter() -> Result<EnvFilter, Malformed> {
-    let set =
-        |variable: &'static str| Some((variable, std::env::var(variable).ok().filter(|value| !value.is_empty())?));
+/// What is logged, as `get` answers: `ANKKA_LOG`, else `RUST_LOG`, else everything from `info`.
+pub fn log_filter(get: impl Fn(&str) -> Option<String>) -> Result<EnvFilter, Malformed> {
+    let set = |variable: &'static str| Some((variable, get(variable).filter(|value| !value.is_empty())?));
     let Some((variable, value)) = set("ANKKA_LOG").or_else(|| set("RUST_LOG")) else {
         return Ok(EnvFilter::new("info"));
     };
@@ -150,6 +149,8 @@ pub fn log_filter() -> Result<EnvFilter, Malformed> {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test ends where it fails")]
 mod tests {
+    use ankka_crds::settings;
+
     use super::*;
 
     fn read(set: &[(&str, &str)]) -> Result<Settings, Malformed> {
@@ -184,5 +185,24 @@ mod tests {
         assert!(read(&[&short[..], &[("ANKKA_WEBHOOK_OVERLAP_SECONDS", "1")]].concat()).is_ok());
         let error = read(&[&short[..], &[("ANKKA_WEBHOOK_OVERLAP_SECONDS", "2")]].concat()).unwrap_err();
         assert_eq!(error.variable, "ANKKA_WEBHOOK_CA_SECONDS");
+    }
+
+    #[test]
+    fn what_is_read_is_what_the_reference_lists_with_its_defaults() {
+        let read = std::cell::RefCell::new(std::collections::BTreeSet::new());
+        let note = |name: &str| {
+            read.borrow_mut().insert(name.to_owned());
+            None
+        };
+        Settings::read(|name| note(name).or_else(|| (name == "POD_NAMESPACE").then(|| "ankka-system".to_owned())))
+            .unwrap();
+        log_filter(note).unwrap();
+        ankka_telemetry::Collector::read(note).unwrap();
+        let mut listed = settings::names(settings::WEBHOOK);
+        listed.insert("RUST_LOG".to_owned());
+        assert_eq!(read.into_inner(), listed);
+        let namespace = |name: &str| (name == "POD_NAMESPACE").then(|| "ankka-system".to_owned());
+        let given = Settings::read(|name| settings::default_of(settings::WEBHOOK, name).or_else(|| namespace(name)));
+        assert_eq!(format!("{:?}", given.unwrap()), format!("{:?}", Settings::read(namespace).unwrap()));
     }
 }

@@ -108,6 +108,8 @@ fn tls(reader: &mut Reader<impl Fn(&str) -> Option<String>>) -> Tls {
 
 #[cfg(test)]
 mod tests {
+    use ankka_crds::settings;
+
     use super::*;
 
     const NEEDED: [(&str, &str); 3] = [
@@ -142,5 +144,23 @@ mod tests {
                 "ANKKA_DATABASE_CONNECTIONS is '0'; it must be a whole number from 1 to 64",
             ]
         );
+    }
+
+    #[test]
+    fn what_is_read_is_what_the_reference_lists_with_its_defaults() {
+        let read = std::cell::RefCell::new(std::collections::BTreeSet::new());
+        let note = |name: &str| {
+            read.borrow_mut().insert(name.to_owned());
+            None
+        };
+        Settings::read(note).expect_err("the server is required");
+        ankka_runtime::settings::log_filter(note).expect("nothing is required");
+        ankka_telemetry::Collector::read(note).expect("nothing is required");
+        let mut listed = settings::names(settings::DATABASE);
+        listed.insert("RUST_LOG".to_owned());
+        assert_eq!(read.into_inner(), listed);
+        let needed = |name: &str| NEEDED.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+        let given = |name: &str| settings::default_of(settings::DATABASE, name).or_else(|| needed(name));
+        assert_eq!(format!("{:?}", Settings::read(given)), format!("{:?}", Settings::read(needed)));
     }
 }

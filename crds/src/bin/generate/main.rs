@@ -1,9 +1,10 @@
-//! Writes what is generated from the types: the CRDs of the chart and the JSON Schema of `service.json`.
+//! Writes what is generated: the CRDs of the chart and the JSON Schema of `service.json`, from the types, and the reference of settings.
 //!
 //! `cargo generate` writes them; `cargo generate --check` writes nothing and exits with 1 when a committed file is stale.
 
 mod crd;
 mod schema;
+mod settings;
 
 use std::fs;
 use std::io::{self, Write};
@@ -21,7 +22,7 @@ fn main() -> io::Result<ExitCode> {
     };
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut stale = false;
-    for (path, content) in crd::files().into_iter().chain([schema::file()]) {
+    for (path, content) in crd::files().into_iter().chain([schema::file(), settings::file(&root)?]) {
         let file = root.join(&path);
         if fs::read_to_string(&file).is_ok_and(|committed| committed == content) {
             continue;
