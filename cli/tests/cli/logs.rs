@@ -22,7 +22,7 @@ fn log(lines: &[&str]) -> Reply {
     )
 }
 
-fn two(request: &Request) -> Reply {
+pub(crate) fn two(request: &Request) -> Reply {
     match asked(request) {
         Some("cart-abc-aaaaa") => log(&["01.1 first", "03.3 third"]),
         Some(_) => log(&["02.2 second", "04.4 fourth"]),

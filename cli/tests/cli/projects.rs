@@ -1,23 +1,10 @@
 //! `ankka projects`.
 
 use insta::assert_snapshot;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::support::objects::{PROJECTS, event};
+use crate::support::objects::{PROJECTS, REVIEWS, event, project};
 use crate::support::{Fake, Home, Reply, assert_schema};
-
-fn project(name: &str, ready: bool) -> Value {
-    let conditions = json!([{ "type": "Ready", "status": "True", "reason": "Ready", "message": "", "lastTransitionTime": "2026-11-30T12:00:00Z" }]);
-    json!({
-        "apiVersion": "ankka.dev/v1alpha1", "kind": "AnkkaProject",
-        "metadata": { "name": name, "uid": "u-1", "generation": 1, "resourceVersion": "5" },
-        "spec": { "administrators": [{ "kind": "User", "name": "ann" }] },
-        "status": if ready { json!({ "observedGeneration": 1, "namespace": format!("ankka-{name}"), "conditions": conditions }) } else { Value::Null },
-    })
-}
-
-/// Where a login asks who it is.
-const REVIEWS: &str = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
 
 fn who(name: &str) -> Reply {
     Reply::created(json!({ "status": { "userInfo": { "username": name } } }))

@@ -6,58 +6,63 @@ use insta::assert_snapshot;
 use serde_json::{Value, json};
 
 use crate::support::objects::{SERVICES, service, status};
-use crate::support::{Fake, Home, Ran, Reply, assert_schema};
+use crate::support::{Fake, Home, Ran, Reply, Request, assert_schema};
 
 const SECRETS: &str = "/api/v1/namespaces/ankka-shop/secrets";
 /// `hunter2`, as a Secret holds it.
 const HUNTER2: &str = "aHVudGVyMg==";
 
-/// A cluster that keeps one Secret, merges into it as an API server does, and has a service that names its key `TOKEN`.
-fn cluster(stored: Option<Value>) -> (Fake, Arc<Mutex<Option<Value>>>) {
+/// The Secret that a cluster keeps.
+pub(crate) type Held = Arc<Mutex<Option<Value>>>;
+
+/// A cluster that keeps one Secret.
+fn cluster(stored: Option<Value>) -> (Fake, Held) {
     let kept = Arc::new(Mutex::new(stored));
     let shared = kept.clone();
-    let fake = Fake::start(move |request| {
-        let mut stored = shared.lock().expect("no test has panicked in it");
-        match (request.method.as_str(), request.path.as_str()) {
-            ("GET", SERVICES) => {
-                let env = json!([{ "name": "TOKEN", "secretKeyRef": { "name": "api-keys", "key": "TOKEN" } }]);
-                let mut cart = service("cart", 1, &status(1, "Ready", 1, 1));
-                cart["spec"]["service"]["env"] = env.clone();
-                let mut paused = service("paused", 1, &status(1, "Paused", 0, 0));
-                paused["spec"] = json!({ "paused": true, "service": { "image": "i:1", "env": env } });
-                Reply::list(&[cart, paused, service("mail", 1, &status(1, "Ready", 1, 1))])
-            }
-            ("GET", SECRETS) => {
-                assert!(request.query.contains("database-credential"), "credentials are left out: {}", request.query);
-                Reply::list(stored.as_slice())
-            }
-            ("POST", SECRETS) => {
-                *stored = Some(request.body.clone());
-                Reply::created(request.body.clone())
-            }
-            ("GET", "/api/v1/namespaces/ankka-shop") => Reply::ok(json!({ "metadata": { "name": "ankka-shop" } })),
-            (_, _) if stored.is_none() => {
-                Reply::status(404, "NotFound", "not found", &json!({ "name": "api-keys", "kind": "secrets" }))
-            }
-            ("PATCH", _) => {
-                let secret = stored.as_mut().expect("it is there");
-                let before = secret["data"].clone();
-                for (key, value) in request.body["data"].as_object().expect("entries") {
-                    match value {
-                        Value::Null => drop(secret["data"].as_object_mut().expect("entries").remove(key)),
-                        value => secret["data"][key] = value.clone(),
-                    }
-                }
-                if secret["data"] != before {
-                    secret["metadata"]["resourceVersion"] = json!("8");
-                }
-                Reply::ok(secret.clone())
-            }
-            ("DELETE", _) => Reply::ok(stored.take().expect("it is there")),
-            _ => Reply::ok(stored.clone().expect("it is there")),
+    (Fake::start(move |request| answer(&shared, request)), kept)
+}
+
+/// What a cluster answers that keeps one Secret, merges into it as an API server does, and has a service that names its key `TOKEN`.
+pub(crate) fn answer(held: &Mutex<Option<Value>>, request: &Request) -> Reply {
+    let mut stored = held.lock().expect("no test has panicked in it");
+    match (request.method.as_str(), request.path.as_str()) {
+        ("GET", SERVICES) => {
+            let env = json!([{ "name": "TOKEN", "secretKeyRef": { "name": "api-keys", "key": "TOKEN" } }]);
+            let mut cart = service("cart", 1, &status(1, "Ready", 1, 1));
+            cart["spec"]["service"]["env"] = env.clone();
+            let mut paused = service("paused", 1, &status(1, "Paused", 0, 0));
+            paused["spec"] = json!({ "paused": true, "service": { "image": "i:1", "env": env } });
+            Reply::list(&[cart, paused, service("mail", 1, &status(1, "Ready", 1, 1))])
         }
-    });
-    (fake, kept)
+        ("GET", SECRETS) => {
+            assert!(request.query.contains("database-credential"), "credentials are left out: {}", request.query);
+            Reply::list(stored.as_slice())
+        }
+        ("POST", SECRETS) => {
+            *stored = Some(request.body.clone());
+            Reply::created(request.body.clone())
+        }
+        ("GET", "/api/v1/namespaces/ankka-shop") => Reply::ok(json!({ "metadata": { "name": "ankka-shop" } })),
+        (_, _) if stored.is_none() => {
+            Reply::status(404, "NotFound", "not found", &json!({ "name": "api-keys", "kind": "secrets" }))
+        }
+        ("PATCH", _) => {
+            let secret = stored.as_mut().expect("it is there");
+            let before = secret["data"].clone();
+            for (key, value) in request.body["data"].as_object().expect("entries") {
+                match value {
+                    Value::Null => drop(secret["data"].as_object_mut().expect("entries").remove(key)),
+                    value => secret["data"][key] = value.clone(),
+                }
+            }
+            if secret["data"] != before {
+                secret["metadata"]["resourceVersion"] = json!("8");
+            }
+            Reply::ok(secret.clone())
+        }
+        ("DELETE", _) => Reply::ok(stored.take().expect("it is there")),
+        _ => Reply::ok(stored.clone().expect("it is there")),
+    }
 }
 
 fn api_keys(data: &Value) -> Value {

@@ -1,6 +1,7 @@
 //! Runs the binary in a home of its own.
 
 mod fake;
+pub(crate) mod living;
 pub(crate) mod objects;
 pub(crate) mod platform;
 mod running;

@@ -9,8 +9,22 @@ pub(crate) const PROJECTS: &str = "/apis/ankka.dev/v1alpha1/ankkaprojects";
 /// Where the pods of project `shop` are.
 pub(crate) const PODS: &str = "/api/v1/namespaces/ankka-shop/pods";
 
+/// Where a login asks who it is.
+pub(crate) const REVIEWS: &str = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+
 /// The definition of services, which says what is installed.
 pub(crate) const DEFINITION: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/ankkaservices.ankka.dev";
+
+/// A project, which is ready or has not been looked at.
+pub(crate) fn project(name: &str, ready: bool) -> Value {
+    let conditions = json!([{ "type": "Ready", "status": "True", "reason": "Ready", "message": "", "lastTransitionTime": "2026-11-30T12:00:00Z" }]);
+    json!({
+        "apiVersion": "ankka.dev/v1alpha1", "kind": "AnkkaProject",
+        "metadata": { "name": name, "uid": "u-1", "generation": 1, "resourceVersion": "5" },
+        "spec": { "administrators": [{ "kind": "User", "name": "ann" }] },
+        "status": if ready { json!({ "observedGeneration": 1, "namespace": format!("ankka-{name}"), "conditions": conditions }) } else { Value::Null },
+    })
+}
 
 /// A service of project `shop` at this generation, with this status.
 pub(crate) fn service(name: &str, generation: i64, status: &Value) -> Value {

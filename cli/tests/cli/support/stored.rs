@@ -33,6 +33,11 @@ impl Stored {
         raise(&mut object, "resourceVersion");
     }
 
+    /// Sets an annotation of it.
+    pub(crate) fn annotate(&self, key: &str, value: &str) {
+        self.object.lock().expect("no test has panicked in it")["metadata"]["annotations"][key] = json!(value);
+    }
+
     /// A server that holds it, and answers everything else by this function.
     pub(crate) fn serve(&self, otherwise: impl Fn(&Request) -> Option<Reply> + Send + Sync + 'static) -> Fake {
         let stored = self.clone();
