@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, time::Duration};
 use anyhow::Result;
 
 use super::{
+    fleet::{Database, fake_project, feed, ready},
     rows::Row,
-    scale::{fake_project, feed, ready},
 };
 use crate::{audit::AuditEvent, suite::Cluster};
 
@@ -18,7 +18,7 @@ const PLATFORM: &str = "system:serviceaccount:ankka-system:";
 pub async fn measure(cluster: &Cluster) -> Result<Vec<Row>> {
     cluster.platform.require_local()?.start_fake_nodes(20).await?;
     let namespace = fake_project(cluster, "idle").await?;
-    feed(&cluster.client, &namespace, SERVICES).await?;
+    feed(&cluster.client, &namespace, 0..SERVICES, Database::Provisioned).await?;
     ready(cluster, &namespace, SERVICES).await?;
     // What the last answers left behind is worked off.
     tokio::time::sleep(Duration::from_mins(1)).await;

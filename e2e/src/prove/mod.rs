@@ -3,10 +3,15 @@
 //! Absolute times are noise on a shared machine: a bar is a ratio of two things measured in the same run, taken in turn.
 
 pub mod apply;
+mod bare;
+pub mod databases;
+mod fleet;
 mod freeze;
 pub mod frozen_database;
 pub mod get;
 pub mod idle;
+pub mod latency;
+mod plain;
 pub mod rows;
 pub mod runs;
 pub mod scale;
@@ -48,6 +53,8 @@ fn all() -> Vec<Measure> {
         Measure::new("apply", |cluster| async move { apply::measure(&cluster).await }),
         Measure::new("get", |cluster| async move { get::measure(&cluster).await }),
         Measure::new("start", |_| async { start::measure().await }),
+        Measure::new("databases", |cluster| async move { databases::measure(&cluster).await }),
+        Measure::new("latency", |cluster| async move { latency::measure(&cluster).await }),
         Measure::new("sequences", |_| async { sequences::decisions().await }),
         Measure::new("sequences-on-the-platform", |cluster| async move { sequences::platform(&cluster).await }),
         Measure::new("agreement", |cluster| async move { runs::agreement(&cluster).await }),

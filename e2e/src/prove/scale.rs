@@ -6,35 +6,27 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ankka_crds::{AnkkaService, AnkkaServiceSpec};
+use ankka_crds::AnkkaService;
 use ankka_desired::ChildKind;
 use anyhow::{Context, Result, ensure};
 use futures::{StreamExt, TryStreamExt, future::join_all, stream};
-use k8s_openapi::api::apps::v1::Deployment;
 use kube::{
-    Api, Client, Config,
-    api::{ApiResource, DynamicObject, ListParams, PostParams},
-    config::{KubeConfigOptions, Kubeconfig},
-    core::PartialObjectMeta,
+    Api, Client,
+    api::{ApiResource, DynamicObject, PostParams},
 };
 use serde_json::{Value, json};
 
 use super::{
+    bare,
+    fleet::{self, CONCURRENCY, Database, OPERATOR, all_deployments, between, events, fake_project, feed, ready},
     rows::Row,
-    runs::{leader, processes},
+    runs::{NAMESPACE as SYSTEM, leader, processes},
 };
 use crate::{
-    audit::{AuditEvent, Position},
+    audit::AuditEvent,
     platform::Component,
-    suite::{
-        Cluster,
-        cluster::{descriptor, eventually},
-    },
+    suite::{Cluster, cluster::eventually},
 };
-
-const SYSTEM: &str = "ankka-system";
-const OPERATOR: &str = "system:serviceaccount:ankka-system:ankka-operator";
-const CONCURRENCY: usize = 16;
 
 /// 1,000 services from nothing, against a bare client; what is written for them; memory; a restart over them.
 pub async fn thousand(cluster: &Arc<Cluster>) -> Result<Vec<Row>> {
@@ -44,7 +36,7 @@ pub async fn thousand(cluster: &Arc<Cluster>) -> Result<Vec<Row>> {
 
     let namespace = fake_project(cluster, "thousand").await?;
     let from = cluster.platform.audit()?.end()?;
-    feed(&cluster.client, &namespace, 1000).await?;
+    feed(&cluster.client, &namespace, 0..1000, Database::Supplied).await?;
     all_deployments(cluster, &namespace, 1000, Duration::from_mins(10)).await?;
     let ours = spread(&events(cluster, from)?, &namespace)?;
 
@@ -86,7 +78,7 @@ pub async fn ten_thousand(cluster: &Arc<Cluster>) -> Result<Vec<Row>> {
     }
     let started = Instant::now();
     for namespace in &namespaces {
-        feed(&cluster.client, namespace, 1000).await?;
+        feed(&cluster.client, namespace, 0..1000, Database::Supplied).await?;
     }
     for namespace in &namespaces {
         all_deployments(cluster, namespace, 1000, Duration::from_mins(20)).await?;
@@ -135,91 +127,20 @@ pub async fn ten_thousand(cluster: &Arc<Cluster>) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// A project whose pods are placed on fake nodes.
-pub(super) async fn fake_project(cluster: &Cluster, id: &str) -> Result<String> {
-    let namespace = cluster.project(id).await?;
-    cluster.ok("kubectl", &["label", "namespace", &namespace, "e2e.ankka.dev/nodes=fake", "--overwrite"], "").await?;
-    Ok(namespace)
-}
-
-fn named(number: usize) -> Result<AnkkaService> {
-    let name = format!("svc-{number:04}");
-    let service = serde_json::from_value(
-        descriptor(
-            &name,
-            json!({ "env": [{ "name": "LOG_LEVEL", "value": "info" }], "labels": { "team": "checkout" } }),
-        )["service"]
-            .clone(),
-    )?;
-    Ok(AnkkaService::new(&name, AnkkaServiceSpec { service, ..AnkkaServiceSpec::default() }))
-}
-
-/// Creates services, sixteen at a time.
-pub(super) async fn feed(client: &Client, namespace: &str, count: usize) -> Result<()> {
-    let api: Api<AnkkaService> = Api::namespaced(client.clone(), namespace);
-    stream::iter(0..count)
-        .map(|number| {
-            let api = api.clone();
-            async move {
-                api.create(&PostParams::default(), &named(number)?)
-                    .await
-                    .map(drop)
-                    .context("failed to create a service")
-            }
-        })
-        .buffer_unordered(CONCURRENCY)
-        .try_collect()
-        .await
-}
-
-async fn all_deployments(cluster: &Cluster, namespace: &str, count: usize, limit: Duration) -> Result<()> {
-    let api: Api<PartialObjectMeta<Deployment>> = Api::namespaced(cluster.client.clone(), namespace);
-    eventually(&format!("{count} Deployments in {namespace}"), limit, async || {
-        tokio::time::sleep(Duration::from_secs(1)).await;
-        let seen = api.list(&ListParams::default().match_any()).await?.items.len();
-        Ok(if seen >= count { Ok(()) } else { Err(format!("{seen}")) })
-    })
-    .await
-}
-
-pub(super) async fn ready(cluster: &Cluster, namespace: &str, count: usize) -> Result<()> {
-    let api: Api<AnkkaService> = Api::namespaced(cluster.client.clone(), namespace);
-    eventually(&format!("{count} services to be ready"), Duration::from_mins(15), async || {
-        tokio::time::sleep(Duration::from_secs(3)).await;
-        let all = api.list(&ListParams::default().match_any()).await?.items;
-        let seen = all
-            .iter()
-            .filter(|service| {
-                service.status.as_ref().is_some_and(|status| status.lifecycle.as_deref() == Some("Ready"))
-            })
-            .count();
-        Ok(if seen >= count { Ok(()) } else { Err(format!("{seen}")) })
-    })
-    .await?;
-    tokio::time::sleep(Duration::from_secs(10)).await;
-    Ok(())
-}
-
-fn events(cluster: &Cluster, from: Position) -> Result<Vec<AuditEvent>> {
-    Ok(cluster.platform.audit()?.since(from)?.0)
-}
-
 fn creates_child(event: &AuditEvent, namespace: &str) -> bool {
     event.verb == "create"
         && event.code == 201
         && event.namespace == namespace
         && event.subresource.is_empty()
-        && event.resource != "events"
+        && !matches!(event.resource.as_str(), "events" | "controllerrevisions")
 }
 
 /// From the first service that was asked for to the last child that was made for one.
 fn spread(events: &[AuditEvent], namespace: &str) -> Result<Duration> {
     let made = events.iter().filter(|event| creates_child(event, namespace));
-    let first = made.clone().filter(|event| event.resource == "ankkaservices").map(|event| &event.received).min();
-    let last = made.filter(|event| event.user == OPERATOR).map(|event| &event.received).max();
-    let first: jiff::Timestamp = first.context("no service was created")?.parse()?;
-    let last: jiff::Timestamp = last.context("no child was created")?.parse()?;
-    Ok(Duration::try_from(last.duration_since(first))?)
+    let first = made.clone().filter(|event| event.resource == "ankkaservices").min_by_key(|event| &event.received);
+    let last = made.filter(|event| event.user == OPERATOR).max_by_key(|event| &event.received);
+    between(first.context("no service was created")?, last.context("no child was created")?)
 }
 
 /// What the operator wrote for new services, by verb and resource.
@@ -248,8 +169,8 @@ fn writes(events: &[AuditEvent], namespace: &str, services: usize) -> Vec<Row> {
     vec![
         Row::at_most("status writes for one new service", each(status), 2.0, ""),
         Row::at_most(
-            "other writes for one new service beside its six children",
-            each(children + others) - 6.0,
+            "other writes for one new service beside its six children and its kept descriptor",
+            each(children + others) - 7.0,
             0.0,
             "",
         ),
@@ -333,44 +254,31 @@ async fn versions(cluster: &Cluster, namespace: &str) -> Result<BTreeMap<String,
 /// created beside it; the operator is away.
 async fn floor(cluster: &Cluster, pattern: &str) -> Result<Duration> {
     let namespace = fake_project(cluster, "floor").await?;
-    let bodies = children(cluster, pattern, "svc-0000").await?;
-    cluster.ok("kubectl", &["scale", "deployment/ankka-operator", "--replicas=0", "-n", SYSTEM], "").await?;
-    cluster
-        .ok(
-            "kubectl",
-            &[
-                "wait",
-                "pods",
-                "--for=delete",
-                "-n",
-                SYSTEM,
-                "-l",
-                "app.kubernetes.io/name=ankka-operator",
-                "--timeout=90s",
-            ],
-            "",
-        )
-        .await?;
-    let token = cluster.ok("kubectl", &["create", "token", "ankka-operator", "-n", SYSTEM], "").await?;
-    let mut config = Config::from_custom_kubeconfig(
-        Kubeconfig::read_from(cluster.platform.kubeconfig())?,
-        &KubeConfigOptions::default(),
-    )
-    .await?;
-    config.auth_info = kube::config::AuthInfo { token: Some(token.into()), ..kube::config::AuthInfo::default() };
-    let bare = Client::try_from(config)?;
+    let bodies = children(cluster, pattern, &fleet::name(0)).await?;
+    let client = bare::client(cluster, "ankka-operator").await?;
+    bare::instead_of(cluster, "ankka-operator", async || written(cluster, client, &namespace, &bodies, pattern).await)
+        .await
+}
 
+/// Creates the services and all their children, and says how long that took.
+async fn written(
+    cluster: &Cluster,
+    bare: Client,
+    namespace: &str,
+    bodies: &[(ChildKind, String)],
+    pattern: &str,
+) -> Result<Duration> {
     let started = Instant::now();
     let (sender, made) = tokio::sync::mpsc::unbounded_channel();
     let feeder = {
-        let (api, sender): (Api<AnkkaService>, _) = (Api::namespaced(cluster.client.clone(), &namespace), sender);
+        let (api, sender): (Api<AnkkaService>, _) = (Api::namespaced(cluster.client.clone(), namespace), sender);
         async move {
             stream::iter(0..1000)
                 .map(|number| {
                     let (api, sender) = (api.clone(), sender.clone());
                     async move {
                         let service = api
-                            .create(&PostParams::default(), &named(number)?)
+                            .create(&PostParams::default(), &fleet::service(number, Database::Supplied)?)
                             .await
                             .context("failed to create a service")?;
                         sender
@@ -384,18 +292,13 @@ async fn floor(cluster: &Cluster, pattern: &str) -> Result<Duration> {
         }
     };
     let maker = stream::unfold(made, |mut made| async move { made.recv().await.map(|next| (next, made)) })
-        .map(|(number, uid)| one(bare.clone(), namespace.clone(), &bodies, pattern, number, uid))
+        .map(|(number, uid)| one(bare.clone(), namespace.to_owned(), bodies, pattern, number, uid))
         .buffer_unordered(CONCURRENCY)
         .try_collect::<()>();
     let (fed, written) = tokio::join!(feeder, maker);
-    let elapsed = started.elapsed();
-    cluster.ok("kubectl", &["scale", "deployment/ankka-operator", "--replicas=2", "-n", SYSTEM], "").await?;
-    cluster
-        .ok("kubectl", &["rollout", "status", "deployment/ankka-operator", "-n", SYSTEM, "--timeout=120s"], "")
-        .await?;
     fed?;
     written?;
-    Ok(elapsed)
+    Ok(started.elapsed())
 }
 
 /// The children of one service as they were asked for, by kind.
@@ -440,7 +343,7 @@ async fn one(
     number: usize,
     uid: String,
 ) -> Result<()> {
-    let name = format!("svc-{number:04}");
+    let name = fleet::name(number);
     let stages: [&[ChildKind]; 3] = [
         &[ChildKind::ServiceAccount, ChildKind::Role, ChildKind::ConfigMap, ChildKind::Service],
         &[ChildKind::RoleBinding],
@@ -450,7 +353,7 @@ async fn one(
         let writes = bodies.iter().filter(|(kind, _)| stage.contains(kind)).map(|(kind, body)| {
             let (client, namespace, uid) = (client.clone(), namespace.clone(), uid.clone());
             let body =
-                body.replace("svc-0000", &name).replace(pattern, &namespace).replace("\"thousand\"", "\"floor\"");
+                body.replace(&fleet::name(0), &name).replace(pattern, &namespace).replace("\"thousand\"", "\"floor\"");
             async move {
                 let mut body: Value = serde_json::from_str(&body)?;
                 body["metadata"]["ownerReferences"][0]["uid"] = uid.into();
