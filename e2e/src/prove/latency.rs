@@ -26,7 +26,7 @@ use super::{
     fleet::{Database, fake_project, feed, name, ready},
     rows::{Row, quantile},
 };
-use crate::suite::Cluster;
+use crate::suite::{Cluster, cluster::eventually};
 
 const FEW: usize = 100;
 const MANY: usize = 1000;
@@ -42,6 +42,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub async fn measure(cluster: &Cluster) -> Result<Vec<Row>> {
     cluster.platform.require_local()?.start_fake_nodes(20).await?;
     let namespace = fake_project(cluster, "latency").await?;
+    // What an earlier run has left.
+    clear(cluster, &namespace).await?;
     let (mut few, mut many, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
     feed(&cluster.client, &namespace, 0..FEW, Database::Supplied).await?;
     ready(cluster, &namespace, FEW).await?;
@@ -56,7 +58,7 @@ pub async fn measure(cluster: &Cluster) -> Result<Vec<Row>> {
         theirs.extend(bare::instead_of(cluster, "ankka-operator", turn).await?);
         ready(cluster, &namespace, MANY).await?;
     }
-    cluster.ok("kubectl", &["delete", "ankkaservices", "--all", "-n", &namespace, "--wait=false"], "").await?;
+    clear(cluster, &namespace).await?;
 
     let quantiles = |samples: &mut Vec<f64>| (quantile(samples, 0.5), quantile(samples, 0.99));
     let (few, many, theirs) = (quantiles(&mut few), quantiles(&mut many), quantiles(&mut theirs));
@@ -74,6 +76,16 @@ pub async fn measure(cluster: &Cluster) -> Result<Vec<Row>> {
             format!("{} (at 100 services {}; bare client {})", shown(many), shown(few), shown(theirs)),
         ),
     ])
+}
+
+/// Deletes all services and waits until nothing is left of them.
+async fn clear(cluster: &Cluster, namespace: &str) -> Result<()> {
+    cluster.ok("kubectl", &["delete", "ankkaservices", "--all", "-n", namespace], "").await?;
+    eventually("the Deployments to go", Duration::from_mins(5), async || {
+        let left = cluster.ok("kubectl", &["get", "deployments", "-n", namespace, "-o", "name"], "").await?;
+        Ok(if left.is_empty() { Ok(()) } else { Err(format!("{} are left", left.lines().count())) })
+    })
+    .await
 }
 
 /// What is changed.
