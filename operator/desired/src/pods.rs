@@ -144,9 +144,14 @@ fn cause_of(end: Option<&ContainerStateTerminated>) -> Cause {
     }
 }
 
+/// Whether the program is for another processor. The runtime says so when it starts the program; where the program's own
+/// process is the first to find out, its complaint is all there is in the log.
 fn is_of_another_architecture(end: &ContainerStateTerminated) -> bool {
-    let says = end.message.as_deref().is_some_and(|message| message.contains("exec format error"));
-    says && end.reason.as_deref() == Some("StartError")
+    const COMPLAINT: &str = "exec format error";
+    let message = end.message.as_deref().unwrap_or_default().trim_end();
+    let of_the_runtime = end.reason.as_deref() == Some("StartError") && message.contains(COMPLAINT);
+    let program = message.strip_prefix("exec ").and_then(|rest| rest.strip_suffix(COMPLAINT)?.strip_suffix(": "));
+    of_the_runtime || program.is_some_and(|program| !program.contains('\n'))
 }
 
 /// How the container ended, in our own words.
@@ -154,13 +159,13 @@ fn ended(container: &ContainerStatus, end: Option<&ContainerStateTerminated>) ->
     let name = &container.name;
     let end = match end {
         None => format!("container {name} does not stay up"),
+        Some(end) if is_of_another_architecture(end) => format!(
+            "container {name} could not be started, exit code {}: its program is built for another architecture (exec format \
+             error)",
+            end.exit_code
+        ),
         Some(end) if end.reason.as_deref() == Some("StartError") => {
-            let cause = if is_of_another_architecture(end) {
-                ": its program is built for another architecture (exec format error)"
-            } else {
-                ""
-            };
-            format!("container {name} could not be started, exit code {}{cause}", end.exit_code)
+            format!("container {name} could not be started, exit code {}", end.exit_code)
         }
         Some(end) => format!("container {name} ended with exit code {}", end.exit_code),
     };

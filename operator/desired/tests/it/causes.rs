@@ -195,6 +195,18 @@ fn what_the_documentation_says_of_a_detail_is_how_it_begins() {
 }
 
 #[test]
+fn a_program_that_finds_out_itself_that_it_is_for_another_processor_says_nothing_else() {
+    let cause = |message: &str| container(crashed("Error", 255, message)).problem.expect("a problem").cause;
+    assert_eq!(cause("exec /usr/bin/cart: exec format error\n"), Cause::Architecture);
+    // One that started another, which it could not.
+    for message in
+        ["exec format error", "starting\nexec /cart: exec format error", "exec /cart: exec format error\nbye", ""]
+    {
+        assert_eq!(cause(message), Cause::Crash, "{message}");
+    }
+}
+
+#[test]
 fn a_long_reason_is_cut_and_the_next_step_is_not() {
     let world = starting(vec![container(waiting("ErrImagePull", &"x".repeat(5000)))]);
     let detail = world.decide().status.detail.expect("a detail");
