@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
 use crate::{paths::workspace, progress::step, run::Run};
 
@@ -47,6 +47,16 @@ impl Binaries {
     pub fn get(&self, name: &str) -> Result<&Path> {
         self.0.get(name).map(PathBuf::as_path).with_context(|| format!("cargo built no program called {name}"))
     }
+}
+
+/// Path of a program of the workspace that was built with this one.
+///
+/// # Errors
+/// When it was not.
+pub fn built(name: &str) -> Result<PathBuf> {
+    let path = std::env::current_exe().context("this program has no path")?.with_file_name(name);
+    ensure!(path.exists(), "{} is not there: run `cargo platform up`", path.display());
+    Ok(path)
 }
 
 /// Programs in cargo's messages.

@@ -2,13 +2,14 @@
 
 use std::{
     ffi::{OsStr, OsString},
+    os::fd::OwnedFd,
     path::Path,
     process::{Output, Stdio},
     time::Duration,
 };
 
 use anyhow::{Context, Result, bail};
-use tokio::io::AsyncWriteExt;
+use tokio::{io::AsyncWriteExt, process::Child};
 
 /// Lines of output that an error repeats.
 const LAST_LINES: usize = 20;
@@ -67,6 +68,19 @@ impl Run {
         self
     }
 
+    /// Has the program in front of this terminal, as the first of a session.
+    ///
+    /// # Errors
+    /// When the process has no file to spare.
+    pub fn terminal(self, terminal: &OwnedFd) -> Result<Self> {
+        let whole = self.command.as_std();
+        let mut run = Self::new("setsid").args(["--ctty", "--wait"]).args([whole.get_program()]).args(whole.get_args());
+        run.command.envs(whole.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let copy = || terminal.try_clone().context("failed to open the terminal once more");
+        run.command.stdin(copy()?).stdout(copy()?).stderr(copy()?);
+        Ok(run)
+    }
+
     /// How long it may take.
     #[must_use]
     pub fn limit(mut self, limit: Duration) -> Self {
@@ -78,17 +92,28 @@ impl Run {
     ///
     /// # Errors
     /// When the program cannot be started or takes longer than its limit; it is ended then.
-    pub async fn output(mut self) -> Result<Output> {
+    pub async fn output(self) -> Result<Output> {
+        let name = self.name();
+        let limit = self.limit;
+        let child = self.start()?;
+        match tokio::time::timeout(limit, child.wait_with_output()).await {
+            Ok(output) => output.with_context(|| format!("failed to wait for {name}")),
+            Err(_) => bail!("{name} did not end within {} s", limit.as_secs()),
+        }
+    }
+
+    /// Starts it, for the caller to read what it prints and to wait for it. It is ended when this is dropped.
+    ///
+    /// # Errors
+    /// When the program cannot be started.
+    pub fn start(mut self) -> Result<Child> {
         let name = self.name();
         let mut child = self.command.spawn().with_context(|| format!("failed to start {name}"))?;
         if let (Some(bytes), Some(mut stdin)) = (self.input, child.stdin.take()) {
             // A program that does not read its input has an exit status that says more than a broken pipe.
             tokio::spawn(async move { stdin.write_all(&bytes).await.ok() });
         }
-        match tokio::time::timeout(self.limit, child.wait_with_output()).await {
-            Ok(output) => output.with_context(|| format!("failed to wait for {name}")),
-            Err(_) => bail!("{name} did not end within {} s", self.limit.as_secs()),
-        }
+        Ok(child)
     }
 
     /// Runs, and returns what it printed on standard output.

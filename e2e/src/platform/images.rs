@@ -2,6 +2,7 @@
 //! registry too, kept in the cache, imported into containerd.
 
 use std::{
+    collections::BTreeSet,
     path::{Path, PathBuf},
     time::{Duration, SystemTime},
 };
@@ -13,11 +14,18 @@ use super::{containerd, layout::Layout};
 use crate::{
     digest::hex,
     paths::{self, workspace},
-    run::Run,
+    run::{self, Run},
 };
 
 /// The image that holds a pod's namespaces open.
 pub(crate) const PAUSE: &str = "docker.io/local/pause:1";
+
+/// Programs beside the example service in the image for tests; the first is what they are started by.
+const BENCH: [&str; 4] = ["sh", "cat", "sleep", "stty"];
+
+/// Where an ELF file names the processor it is for, and one that is not this machine's (RISC-V).
+const ELF_PROCESSOR: usize = 18;
+const FOREIGN_PROCESSOR: [u8; 2] = 243_u16.to_le_bytes();
 
 /// Archives kept of each image; older ones are removed.
 const KEPT: usize = 4;
@@ -55,6 +63,37 @@ impl Packing {
             files.push((authorities, "image/root/etc/ssl/certs/ca-certificates.crt".to_owned()));
         }
         Self::new(workspace().join("helm/images/Dockerfile"), target, files)
+    }
+
+    /// The example service with a shell beside it, for tests.
+    ///
+    /// # Errors
+    /// When a program is not installed, or it or a library cannot be read.
+    pub async fn workbench(cart: &Path) -> Result<Self> {
+        let mut files = vec![(cart.to_owned(), "image/bin/cart".to_owned())];
+        for name in BENCH {
+            let program = run::find(name).with_context(|| format!("{name} is not installed"))?;
+            files.push((program, format!("image/bin/{name}")));
+        }
+        let mut needed = BTreeSet::new();
+        for (program, _) in &files {
+            needed.extend(libraries(program).await?);
+        }
+        files.extend(needed.into_iter().map(|file| (file.clone(), format!("image/root{}", file.display()))));
+        Self::new(workspace().join("e2e/images/workbench/Dockerfile"), "workbench", files)
+    }
+
+    /// The pause image with a program in `folder` that is for another processor, for tests.
+    ///
+    /// # Errors
+    /// As [`Packing::of_program`].
+    pub async fn foreign(folder: &Path) -> Result<Self> {
+        let Self { dockerfile, target, files, .. } = Self::pause(folder).await?;
+        let program = folder.join("pause");
+        let mut bytes = std::fs::read(&program).context("failed to read the pause program")?;
+        bytes[ELF_PROCESSOR..][..2].copy_from_slice(&FOREIGN_PROCESSOR);
+        std::fs::write(&program, bytes).context("failed to write the program for another processor")?;
+        Self::new(dockerfile, &target, files)
     }
 
     /// The pause program, compiled in `folder`.

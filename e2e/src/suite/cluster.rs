@@ -15,7 +15,8 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-use crate::{Platform, audit::Position};
+use super::Running;
+use crate::{Platform, audit::Position, run::Run};
 
 /// How long one command may take: as long as an upgrade of the whole platform.
 const LONGEST_COMMAND: Duration = Duration::from_mins(5);
@@ -39,12 +40,22 @@ impl Cluster {
 
     /// Runs `kubectl`, `helm` or `ankka` to its end, with `input` on its standard input.
     pub async fn run(&self, program: &str, args: &[&str], input: &str) -> Result<Output> {
+        self.command(program, args)?.input(input).limit(LONGEST_COMMAND).output().await
+    }
+
+    /// Starts `kubectl`, `helm` or `ankka` with `input` on its standard input, and leaves it running.
+    pub fn start(&self, program: &str, args: &[&str], input: &str) -> Result<Running> {
+        Running::start(self.command(program, args)?.input(input))
+    }
+
+    /// A run of `kubectl`, `helm` or `ankka`.
+    pub fn command(&self, program: &str, args: &[&str]) -> Result<Run> {
         let run = match program {
             "kubectl" => self.platform.kubectl(),
             "helm" => self.platform.helm(),
             _ => self.platform.ankka()?,
         };
-        run.args(args).env("NO_COLOR", "1").env("ANKKA_PROJECT", "").input(input).limit(LONGEST_COMMAND).output().await
+        Ok(run.args(args).env("NO_COLOR", "1").env("ANKKA_PROJECT", ""))
     }
 
     /// Runs a command that must succeed, and returns what it printed.

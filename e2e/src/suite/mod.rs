@@ -7,6 +7,11 @@ pub mod gate;
 pub mod load;
 pub mod report;
 pub mod runner;
+pub mod running;
+pub mod terminal;
+pub mod witness;
+pub mod workbench;
 
 pub use cluster::Cluster;
 pub use runner::{Case, Tally};
+pub use running::Running;

@@ -111,7 +111,7 @@ async fn exposed(cluster: &Cluster) -> Result<()> {
     let status = cluster.service(&namespace, "shown").await?.status.unwrap_or_default();
     ensure!(status.route.as_deref() == Some("accepted"), "{:?}", status.route);
     ensure!(status.address.as_deref() == Some(&expected), "{:?}", status.address);
-    renamed(cluster, &namespace, &domain).await?;
+    renamed(cluster, &namespace, domain).await?;
     answers(cluster, &url, "\"service\":\"shown\"").await?;
 
     cluster.ok("ankka", &["services", "unexpose", "shown", "-p", PROJECT], "").await?;

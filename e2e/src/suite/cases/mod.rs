@@ -2,6 +2,7 @@
 
 pub mod admission;
 pub mod bad_input;
+pub mod causes;
 pub mod commands;
 pub mod database;
 pub mod documents;
@@ -11,9 +12,13 @@ pub mod exposure;
 pub mod failures;
 pub mod history;
 pub mod install;
+pub mod logs;
+pub mod overview;
 pub mod permissions;
 pub mod rollout;
 pub mod scaling;
+pub mod secrets;
+pub mod sessions;
 pub mod statuses;
 
 use super::Case;
@@ -29,12 +34,17 @@ pub fn all() -> Vec<Case> {
         statuses::cases(),
         drift::cases(),
         failures::cases(),
+        causes::cases(),
         bad_input::cases(),
         commands::cases(),
         history::cases(),
+        logs::cases(),
+        sessions::cases(),
+        secrets::cases(),
         rollout::cases(2),
         exposure::cases(),
         database::cases(),
+        overview::cases(),
         permissions::cases(),
         install::cases(),
     ]
