@@ -55,11 +55,15 @@ impl Entry {
     }
 }
 
-/// Applies the workbench, and waits until it is ready; returns the namespace.
+/// Applies the workbench, and waits until it is ready; returns the namespace. Instances of an earlier run that are still ending
+/// would have logs, too.
 async fn ready(cluster: &Cluster, name: &str, before: &str, fields: Value) -> Result<String> {
     workbench::import(cluster).await?;
     let namespace = cluster.project(PROJECT).await?;
     cluster.remove(&namespace, name).await?;
+    let selector = format!("ankka.dev/service={name}");
+    let ended = ["wait", "pods", "-n", &namespace, "-l", &selector, "--for=delete", "--timeout=90s"];
+    cluster.ok("kubectl", &ended, "").await?;
     cluster.apply(PROJECT, &workbench::descriptor(name, before, fields)).await?;
     cluster.lifecycle(&namespace, name, "Ready", Duration::from_mins(1)).await?;
     Ok(namespace)
