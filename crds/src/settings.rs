@@ -148,6 +148,42 @@ pub const DATABASE: &[Setting] = &[
     COLLECTOR,
 ];
 
+/// Of the storage controller, `ankka-storage`. The four that describe the store are set together or not at all.
+pub const STORAGE: &[Setting] = &[
+    PREFIX,
+    setting(
+        "ANKKA_OBJECT_STORE_ADMIN_URL",
+        "",
+        "",
+        "address of Garage's admin API; without one there is no object store",
+    ),
+    setting("ANKKA_OBJECT_STORE_ADMIN_TOKEN", "", "", "a token for it"),
+    setting("ANKKA_OBJECT_STORE_ENDPOINT", "", "", "S3 address of the store, as services are told"),
+    setting("ANKKA_OBJECT_STORE_REGION", "", "", "the region that the store is configured with"),
+    setting(
+        "ANKKA_OBJECT_STORE_CA_FILE",
+        "",
+        "",
+        "file with the authorities that an admin API behind https is judged by; without one, those of the system",
+    ),
+    setting(
+        "ANKKA_OBJECT_STORE_CREDENTIAL_GRACE_SECONDS",
+        "3600",
+        "",
+        "how long an access key that was replaced is still accepted: 1 to 31536000",
+    ),
+    setting("ANKKA_OBJECT_STORE_TIMEOUT_SECONDS", "15", "", "longest wait for an answer of the store: 1 to 300"),
+    setting("ANKKA_STORAGE_CONCURRENCY", "4", "", "buckets worked on at a time: 1 to 64"),
+    setting("ANKKA_STORAGE_RESYNC_SECONDS", "300", "", "every bucket is looked at again after this long: 1 to 86400"),
+    setting("ANKKA_STORAGE_RETRY_MIN_BACKOFF_SECONDS", "1", "", "first wait after a failure: 1 to 3600"),
+    setting("ANKKA_STORAGE_RETRY_MAX_BACKOFF_SECONDS", "30", "", "longest wait after failures: 1 to 86400"),
+    NAMESPACE,
+    setting("POD_NAME", "ankka-storage", OF_THE_POD, "the name of this replica"),
+    LISTEN,
+    LOG,
+    COLLECTOR,
+];
+
 /// Of the admission webhook, `ankka-webhook`.
 pub const WEBHOOK: &[Setting] = &[
     PREFIX,

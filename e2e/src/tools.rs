@@ -1,5 +1,5 @@
-//! The programs of the platform that no package of the operating system brings, made once, into the cache: built from Go modules,
-//! or taken from a Python package, as `tools/` pins them.
+//! The programs of the platform that no package of the operating system brings, made once, into the cache: built from Go modules or
+//! from a crate, or taken from a Python package, as `tools/` pins them.
 
 use std::{
     fs::File,
@@ -35,7 +35,21 @@ struct Tool {
     packaged: Option<&'static str>,
     /// A program of our own, in the folder itself: what it is built from beside the pins.
     source: Option<&'static str>,
+    /// It is a crate, which `crate.txt` names, and this is what `cargo install` is told of it.
+    installed: Option<&'static [&'static str]>,
 }
+
+/// The object store. Optimised little: with its own settings its build would take four times as long.
+const GARAGE: [&str; 8] = [
+    "--no-default-features",
+    "--features=bundled-libs,lmdb",
+    "--config",
+    "profile.release.opt-level=1",
+    "--config",
+    "profile.release.lto='off'",
+    "--config",
+    "profile.release.codegen-units=16",
+];
 
 /// Files of a module, below one of its folders.
 #[derive(Debug)]
@@ -68,7 +82,7 @@ pub(crate) const KWOK_STAGES: [&str; 5] = [
     "pod/fast/pod-delete.yaml",
 ];
 
-const TOOLS: [Tool; 10] = [
+const TOOLS: [Tool; 11] = [
     Tool {
         cgo: true,
         ldflags: "-X k8s.io/component-base/version.gitVersion=v1.36.3 \
@@ -93,11 +107,22 @@ const TOOLS: [Tool; 10] = [
     },
     Tool { packaged: Some("envoy/_bin/envoy"), ..Tool::plain("envoy", "some seconds") },
     Tool { source: Some("main.go"), ..Tool::plain("kstatus", "about 20 s") },
+    Tool { installed: Some(&GARAGE), ..Tool::plain("garage", "6 to 25 minutes") },
 ];
 
 impl Tool {
     const fn plain(name: &'static str, duration: &'static str) -> Self {
-        Self { name, cgo: false, ldflags: "", duration, rename: None, files: &[], packaged: None, source: None }
+        Self {
+            name,
+            cgo: false,
+            ldflags: "",
+            duration,
+            rename: None,
+            files: &[],
+            packaged: None,
+            source: None,
+            installed: None,
+        }
     }
 
     fn module(&self) -> PathBuf {
@@ -113,17 +138,28 @@ impl Tool {
         ]
     }
 
+    fn is_of_go(&self) -> bool {
+        self.packaged.is_none() && self.installed.is_none()
+    }
+
     /// Folder of its programs in the cache: its name says everything the build depends on.
     fn folder(&self, cache: &Path) -> Result<PathBuf> {
         let mut digest = Sha256::new();
-        let pins: &[&str] = if self.packaged.is_some() { &["requirements.txt"] } else { &["go.mod", "go.sum"] };
+        let pins: &[&str] = match (self.packaged, self.installed) {
+            (Some(_), _) => &["requirements.txt"],
+            (_, Some(_)) => &["crate.txt"],
+            _ => &["go.mod", "go.sum"],
+        };
         for file in pins.iter().chain(&self.source) {
             let file = self.module().join(file);
             digest.update(std::fs::read(&file).with_context(|| format!("failed to read {}", file.display()))?);
             digest.update([0]);
         }
         let mut files = self.files.iter();
-        digest.update(format!("{:?} {} {:?} {:?}", self.flags(), self.cgo, self.rename, files.next()));
+        match self.installed {
+            Some(arguments) => digest.update(format!("{arguments:?}")),
+            None => digest.update(format!("{:?} {} {:?} {:?}", self.flags(), self.cgo, self.rename, files.next())),
+        }
         files.for_each(|files| digest.update(format!("{files:?}")));
         Ok(cache.join("tools").join(format!("{}-{}", self.name, hex(digest, 8))))
     }
@@ -137,9 +173,10 @@ impl Tool {
             std::fs::remove_dir_all(&temporary).context("failed to remove what an interrupted build left")?;
         }
         let bin = temporary.join("bin");
-        match self.packaged {
-            Some(program) => self.unpack(program, &bin).await?,
-            None => self.compile(&bin).await?,
+        match (self.packaged, self.installed) {
+            (Some(program), _) => self.unpack(program, &bin).await?,
+            (_, Some(arguments)) => self.install(arguments, &temporary).await?,
+            _ => self.compile(&bin).await?,
         }
         std::fs::rename(&temporary, folder).with_context(|| format!("failed to put {} in place", folder.display()))
     }
@@ -164,6 +201,24 @@ impl Tool {
             files.copy(&self.module(), bin).await?;
         }
         Ok(())
+    }
+
+    /// Builds its crate into `bin` below `root`, from the versions that the crate's own lock file pins.
+    async fn install(&self, arguments: &[&str], root: &Path) -> Result<()> {
+        let pin = self.module().join("crate.txt");
+        let name = std::fs::read_to_string(&pin).with_context(|| format!("failed to read {}", pin.display()))?;
+        let target = root.join("target");
+        Run::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+            .args(["install", "--locked", "--no-track", name.trim()])
+            .args(arguments)
+            .args(["--root".as_ref(), root.as_os_str(), "--target-dir".as_ref(), target.as_os_str()])
+            // Not the workspace, whose own settings are for its own crates.
+            .dir(root.parent().context("the folder lies in the cache")?)
+            .limit(Duration::from_hours(1))
+            .text()
+            .await
+            .with_context(|| format!("failed to build {}", name.trim()))?;
+        std::fs::remove_dir_all(&target).context("failed to remove what the build left")
     }
 
     /// Takes `program` out of its Python package into `bin`.
@@ -230,7 +285,7 @@ impl Tools {
         if !TOOLS.iter().any(|tool| missing(&tool)) {
             return Ok(tools);
         }
-        if run::find("go").is_none() {
+        if TOOLS.iter().any(|tool| missing(&tool) && tool.is_of_go()) && run::find("go").is_none() {
             bail!(
                 "the programs of the local platform are built with Go, which is not installed: install Go 1.26 or later"
             );

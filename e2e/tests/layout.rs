@@ -9,7 +9,9 @@ use serde_json::Value;
 const ALLOWED: &[(&str, &[&str])] = &[
     ("ankka-crds", &[]),
     ("ankka-desired", &["ankka-crds"]),
-    ("ankka-database", &["ankka-crds", "ankka-runtime", "ankka-telemetry"]),
+    ("ankka-requests", &["ankka-crds", "ankka-runtime"]),
+    ("ankka-database", &["ankka-crds", "ankka-requests", "ankka-runtime", "ankka-telemetry"]),
+    ("ankka-storage", &["ankka-crds", "ankka-requests", "ankka-runtime", "ankka-telemetry"]),
     ("ankka-telemetry", &[]),
     ("ankka-runtime", &["ankka-telemetry"]),
     ("ankka-operator", &["ankka-crds", "ankka-desired", "ankka-runtime", "ankka-telemetry"]),

@@ -12,7 +12,7 @@ mod database;
 mod project;
 mod service;
 
-pub use bucket::{AnkkaBucket, AnkkaBucketSpec, AnkkaBucketStatus};
+pub use bucket::{AnkkaBucket, AnkkaBucketSpec, AnkkaBucketStatus, FormerKey};
 pub use condition::Condition;
 pub use database::{AnkkaDatabase, AnkkaDatabaseSpec, AnkkaDatabaseStatus, FormerLogin};
 pub use project::{AnkkaProject, AnkkaProjectSpec, AnkkaProjectStatus, Subject};

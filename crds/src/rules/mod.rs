@@ -18,6 +18,7 @@ mod storage;
 pub use env::supplies_database;
 pub(crate) use findings::{Finding, Findings, Place, Unreadable};
 pub use port::DEFAULT as DEFAULT_PORT;
+pub use storage::refused_by_garage;
 
 use crate::{Problem, ServiceSpec, ValidatedService};
 

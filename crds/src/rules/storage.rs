@@ -109,24 +109,27 @@ fn fits(name: &str, service: &ServiceSpec, context: Context<'_>, found: &mut Fin
 }
 
 fn garage_bucket(bucket: &str, found: &mut Findings<'_>) {
+    for problem in refused_by_garage(bucket) {
+        found.add("name", problem);
+    }
+}
+
+/// Why Garage can have no bucket of this name.
+pub fn refused_by_garage(bucket: &str) -> Vec<String> {
+    let mut problems = Vec::new();
     let length = bucket.chars().count();
     let shown = grammar::shown(bucket);
     if length > names::BUCKET_LIMIT {
-        found.add(
-            "name",
-            format!(
-                "bucket name '{shown}' is {length} characters, over the 63 character limit for a bucket's name; a shorter service name or project id is the only fix"
-            ),
-        );
+        problems.push(format!(
+            "bucket name '{shown}' is {length} characters, over the 63 character limit for a bucket's name; a shorter service name or project id is the only fix"
+        ));
     }
     if bucket.split('.').any(|part| part.starts_with("xn--")) || bucket.ends_with("-s3alias") {
-        found.add(
-            "name",
-            format!(
-                "bucket name '{shown}' is one Garage refuses: no part of it may start with 'xn--', and it may not end with '-s3alias'; another service name or project id is the only fix"
-            ),
-        );
+        problems.push(format!(
+            "bucket name '{shown}' is one Garage refuses: no part of it may start with 'xn--', and it may not end with '-s3alias'; another service name or project id is the only fix"
+        ));
     }
+    problems
 }
 
 /// `*`, `https://host` or `https://host:port`.

@@ -11,6 +11,7 @@ use ankka_e2e::{
     progress::{say, step},
     prove::{self, Verdict},
     suite::{self, gate},
+    tools::Tools,
 };
 use anyhow::{Result, bail};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -147,7 +148,8 @@ async fn test(args: TestArgs) -> Result<ExitCode> {
     let mut tally = gate::Tally::default();
     if !args.cluster_only && args.filter.is_none() {
         packages::postgres().await?;
-        tally = gate::workspace()?;
+        let tools = Tools::build(&Paths::from_env()?, &["garage"]).await?;
+        tally = gate::workspace(&tools.program("garage", "garage"))?;
     }
     let local = local()?;
     let was_up = local.is_up();

@@ -2,6 +2,7 @@
 
 use std::{
     io::{BufRead, BufReader},
+    path::Path,
     process::{Command, Stdio},
     sync::Arc,
 };
@@ -12,15 +13,16 @@ pub use super::runner::Tally;
 use super::{Cluster, cases, report, runner};
 use crate::{Platform, paths};
 
-/// Runs the tests of the workspace that need no cluster, unoptimised: they are compiled in a third of the time.
-pub fn workspace() -> Result<Tally> {
+/// Runs the tests of the workspace that need no cluster, unoptimised: they are compiled in a third of the time. Some run a Garage, by
+/// this program.
+pub fn workspace(garage: &Path) -> Result<Tally> {
     let mut tally = Tally::default();
     tally.add(step("cargo fmt", &["fmt", "--all", "--check"])?);
     tally.add(step(
         "cargo clippy",
         &["clippy", "--workspace", "--all-targets", "--all-features", "--quiet", "--", "-D", "warnings"],
     )?);
-    tally.add(cargo_test()?);
+    tally.add(cargo_test(garage)?);
     Ok(tally)
 }
 
@@ -57,10 +59,14 @@ fn step(name: &str, args: &[&str]) -> Result<Tally> {
 }
 
 /// `cargo test` over the workspace: its lines are passed on, and its tests counted.
-fn cargo_test() -> Result<Tally> {
+fn cargo_test(garage: &Path) -> Result<Tally> {
     report::line("running cargo test");
     let args = ["test", "--workspace", "--all-features", "--no-fail-fast"];
-    let mut child = cargo(&args).stdout(Stdio::piped()).spawn().context("failed to start cargo test")?;
+    let mut child = cargo(&args)
+        .env("ANKKA_TEST_GARAGE", garage)
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("failed to start cargo test")?;
     let output = BufReader::new(child.stdout.take().context("cargo test has no output")?);
     let mut tally = Tally::default();
     for line in output.lines() {

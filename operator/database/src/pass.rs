@@ -3,27 +3,24 @@
 use std::{sync::Arc, time::Duration};
 
 use ankka_crds::{AnkkaDatabase, names::database_secret, resources::AnkkaDatabaseStatus};
-use ankka_runtime::{
-    metrics::Metrics,
-    queue::Next,
-    wire::{Target, Wire},
-    workers,
+use ankka_requests::{
+    cache::{Cache, Key},
+    place::{Elsewhere, project_of},
+    report::{self, is_news},
 };
+use ankka_runtime::{metrics::Metrics, queue::Next, wire::Wire, workers};
 use jiff::Timestamp;
-use kube::{Client, Resource};
-use serde_json::json;
+use kube::Client;
 use tokio::time::Instant;
 
 use ankka_telemetry::SPANS;
 use tracing::{Instrument, field::Empty};
 
 use crate::{
-    cache::{Cache, Key},
     decide::{Facts, Intent, Plan, decide},
     error::Error,
     names::Names,
     password::PasswordKey,
-    place::{Elsewhere, project_of},
     secret::{self, Written},
     server::{Acceptance, Observed, Postgres, ServerError, Step},
     settings::Settings,
@@ -42,9 +39,6 @@ const SOON: Duration = Duration::from_millis(500);
 /// How long until a pass that the server was down for is counted again, however rare resyncs are: alerts rest on that.
 const WHILE_DOWN: Duration = Duration::from_mins(2);
 
-/// For how long the namespace of a new AnkkaDatabase may be unknown: the two come by different watches.
-const NEWS: i64 = 10;
-
 /// Name under which the controller writes.
 pub const MANAGER: &str = "ankka-database";
 
@@ -53,7 +47,7 @@ pub struct Passes {
     prefix: String,
     own_namespace: String,
     grace: Duration,
-    cache: Arc<Cache>,
+    cache: Arc<Cache<AnkkaDatabase>>,
     server: Arc<Postgres>,
     wire: Wire,
 }
@@ -64,7 +58,7 @@ impl Passes {
         settings: &Settings,
         client: Client,
         server: Arc<Postgres>,
-        cache: &Arc<Cache>,
+        cache: &Arc<Cache<AnkkaDatabase>>,
         metrics: &Arc<Metrics>,
     ) -> Self {
         Self {
@@ -87,7 +81,7 @@ impl Passes {
             let project = match project_of(&self.prefix, &self.own_namespace, &key.namespace, namespace.as_ref()) {
                 Ok(project) => project,
                 Err(Elsewhere::Terminating) => return Ok(Next::Resync),
-                Err(Elsewhere::NoProject(_)) if namespace.is_none() && is_news(&database) => {
+                Err(Elsewhere::NoProject(_)) if namespace.is_none() && is_news(&*database) => {
                     return Ok(Next::After(SOON));
                 }
                 Err(Elsewhere::NoProject(why)) => {
@@ -132,37 +126,11 @@ impl Passes {
         database: &Arc<AnkkaDatabase>,
         status: AnkkaDatabaseStatus,
     ) -> Result<Option<Arc<AnkkaDatabase>>, Error> {
-        let now = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+        let now = report::shown(Timestamp::now());
         let Some(status) = with_times(database.status.as_ref(), status, &now) else {
             return Ok(Some(database.clone()));
         };
-        let metadata = &database.metadata;
-        let namespace = metadata.namespace.as_deref();
-        let body = json!({
-            "apiVersion": AnkkaDatabase::api_version(&()),
-            "kind": AnkkaDatabase::kind(&()),
-            "metadata": {
-                "name": metadata.name,
-                "namespace": namespace,
-                "uid": metadata.uid,
-                "resourceVersion": metadata.resource_version,
-            },
-            "status": status,
-        });
-        let target = Target {
-            collection: &AnkkaDatabase::url_path(&(), namespace),
-            kind: "AnkkaDatabase/status",
-            name: metadata.name.as_deref().unwrap_or_default(),
-            namespace,
-        };
-        match self.wire.update_status::<AnkkaDatabase>(target, &body).await {
-            Ok(stored) => {
-                self.cache.put(stored.clone());
-                Ok(Some(Arc::new(stored)))
-            }
-            Err(error) if matches!(error.code(), Some(404 | 409)) => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+        Ok(report::write(&self.wire, &self.cache, &**database, "AnkkaDatabase/status", &status).await?)
     }
 }
 
@@ -188,11 +156,6 @@ impl workers::Passes<Key> for Passes {
             Next::Retry
         })
     }
-}
-
-fn is_news(database: &AnkkaDatabase) -> bool {
-    let created = database.metadata.creation_timestamp.as_ref();
-    created.is_some_and(|created| Timestamp::now().duration_since(created.0).as_secs() < NEWS)
 }
 
 /// What one pass is at.

@@ -2,6 +2,11 @@
 
 use std::sync::Arc;
 
+use ankka_crds::AnkkaDatabase;
+use ankka_requests::{
+    cache::{Cache, Key},
+    observe::Observer,
+};
 use ankka_runtime::{
     http::{self, Health},
     metrics::Metrics,
@@ -14,9 +19,7 @@ use kube::{Client, Config};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    cache::{Cache, Key},
     cluster,
-    observe::Observer,
     pass::Passes,
     server::{Claim, Monitor, Postgres},
     settings::Settings,
@@ -24,6 +27,9 @@ use crate::{
 
 /// Name of the Lease.
 const LEASE: &str = "ankka-database";
+
+/// What is observed.
+pub const RESOURCE: &str = "ankkadatabases";
 
 /// What is counted.
 pub fn metrics() -> Metrics {
@@ -38,14 +44,15 @@ pub async fn run(settings: Settings, mut config: Config, stop: CancellationToken
     let tenure = Arc::new(Tenure::default());
     let writer = guarded(client.clone(), tenure.clone());
 
-    let cache = Arc::new(Cache::default());
+    let cache = Arc::new(Cache::<AnkkaDatabase>::default());
     let queue = Arc::new(Queue::new(settings.timing));
     let mut metrics = metrics();
     metrics.look_up(Lateness(queue.clone()));
     let metrics = Arc::new(metrics);
     let mut tasks = Tasks::new();
 
-    let observer = Observer { cache: cache.clone(), queue: queue.clone(), metrics: metrics.clone() };
+    let observer =
+        Observer { resource: RESOURCE, cache: cache.clone(), queue: queue.clone(), metrics: metrics.clone() };
     let mut synced = observer.start(&client, &mut tasks);
     let (waiting, known) = (queue.clone(), cache.clone());
     let health = Health {
@@ -85,6 +92,6 @@ pub async fn run(settings: Settings, mut config: Config, stop: CancellationToken
 }
 
 /// Asks for a pass over every database.
-pub fn all_again(cache: Arc<Cache>, queue: Arc<Queue<Key>>) -> impl Fn() + Send + 'static {
+pub fn all_again(cache: Arc<Cache<AnkkaDatabase>>, queue: Arc<Queue<Key>>) -> impl Fn() + Send + 'static {
     move || cache.keys().into_iter().for_each(|key| queue.add(key))
 }

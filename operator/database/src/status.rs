@@ -6,6 +6,7 @@ use ankka_crds::{
     AnkkaDatabase,
     resources::{AnkkaDatabaseStatus, Condition, FormerLogin},
 };
+use ankka_requests::report::transitions;
 
 /// How many former logins are listed, the latest.
 const LISTED: usize = 20;
@@ -84,13 +85,8 @@ pub fn with_times(
     mut new: AnkkaDatabaseStatus,
     now: &str,
 ) -> Option<AnkkaDatabaseStatus> {
-    for condition in &mut new.conditions {
-        let before = old.and_then(|old| old.conditions.iter().find(|before| before.type_ == condition.type_));
-        condition.last_transition_time = match before {
-            Some(before) if before.status == condition.status => before.last_transition_time.clone(),
-            _ => now.to_owned(),
-        };
-    }
+    let before = old.map_or(&[][..], |old| &old.conditions);
+    transitions(before, &mut new.conditions, now);
     (old != Some(&new)).then_some(new)
 }
 

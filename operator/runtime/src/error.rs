@@ -12,7 +12,7 @@ pub enum Error {
     /// The API server did not do what was asked.
     #[error("failed to {verb} {object}: {}", reason(cause))]
     Api {
-        /// What was attempted: `create`, `get`, `update` or `delete`.
+        /// What was attempted: `create`, `get`, `probe`, `update` or `delete`.
         verb: &'static str,
         /// On what, e.g. `Deployment 'cart' in 'ankka-shop'`.
         object: String,

@@ -68,6 +68,14 @@ impl Wire {
         self.write("update", target, request).await
     }
 
+    /// Whether the object could be replaced by `body`, which is not done. The answer holds what was sent and, of the object that is
+    /// stored, its resourceVersion alone. No object is an error with code 404.
+    pub async fn probe<T: DeserializeOwned>(&self, target: Target<'_>, body: &Value) -> Result<T, Error> {
+        let parameters = PostParams { dry_run: true, ..self.by_us() };
+        let request = Request::new(target.collection).replace(target.name, &parameters, body.to_string().into_bytes());
+        self.send("probe", target, request).await
+    }
+
     /// Replaces an object's status, on the same conditions.
     pub async fn update_status<T: DeserializeOwned>(&self, target: Target<'_>, body: &Value) -> Result<T, Error> {
         let request = Request::new(target.collection);

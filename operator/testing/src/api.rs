@@ -250,6 +250,7 @@ async fn serve(api: Api, request: Request<Body>) -> Result<Answer, BoxError> {
     }
     let verb = match parts.method {
         Method::POST => "create",
+        Method::PUT if query.contains_key("dryRun") => "probe",
         Method::PUT => "update",
         Method::DELETE => "delete",
         other => return Err(format!("{other} {path} is not expected").into()),
@@ -349,6 +350,7 @@ impl State {
         let manager = query.get("fieldManager").map_or("unknown", String::as_str);
         let result = match verb {
             "create" => self.create(&created(path, &body), body, manager),
+            "probe" => self.probe(path, body),
             "update" => match path.strip_suffix("/status") {
                 Some(path) => self.replace_status(path, &body),
                 None => self.replace(path, body, manager),
@@ -391,12 +393,25 @@ impl State {
         Ok(self.store(path, object))
     }
 
-    fn replace(&mut self, path: &str, mut object: Value, manager: &str) -> Result<Value, Refusal> {
-        let live = self.objects.get(path).ok_or((404, "NotFound"))?.clone();
+    /// What replacing the object would answer: what was sent, with the stored resourceVersion.
+    fn probe(&self, path: &str, mut object: Value) -> Result<Value, Refusal> {
+        let live = self.replaceable(path, &object)?;
+        object["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"].clone();
+        Ok(object)
+    }
+
+    /// The stored object, when `object` may take its place.
+    fn replaceable(&self, path: &str, object: &Value) -> Result<&Value, Refusal> {
+        let live = self.objects.get(path).ok_or((404, "NotFound"))?;
         if path.contains("/secrets/") && object["type"] != live["type"] {
             return Err((422, "type"));
         }
-        self.check(path, &object)?;
+        self.check(path, object)?;
+        Ok(live)
+    }
+
+    fn replace(&mut self, path: &str, mut object: Value, manager: &str) -> Result<Value, Refusal> {
+        let live = self.replaceable(path, &object)?.clone();
         omit_empty(&mut object);
         for field in ["uid", "generation", "creationTimestamp", "resourceVersion", "managedFields"] {
             object["metadata"][field] = live["metadata"][field].clone();

@@ -22,7 +22,7 @@ pub enum Fault {
 /// A write as it arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Write {
-    /// `create`, `update` or `delete`.
+    /// `create`, `update`, `delete`, or `probe` for an update that is only tried.
     pub verb: &'static str,
     /// Of the object, or of its status.
     pub path: String,

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::{fs, io, path::Path};
 
-use ankka_crds::settings::{COMMAND, DATABASE, OPERATOR, Setting, WEBHOOK};
+use ankka_crds::settings::{COMMAND, DATABASE, OPERATOR, STORAGE, Setting, WEBHOOK};
 
 const PATH: &str = "docs/reference/settings.md";
 const VALUES: &str = "helm/ankka/values.yaml";
@@ -21,6 +21,7 @@ pub(crate) fn file(root: &Path) -> io::Result<(String, String)> {
     for (process, component, settings) in [
         ("The service controller, `ankka-operator`", "operator.env", OPERATOR),
         ("The database controller, `ankka-database`", "database.env", DATABASE),
+        ("The storage controller, `ankka-storage`", "", STORAGE),
         ("The admission webhook, `ankka-webhook`", "webhook.env", WEBHOOK),
         ("The command, `ankka`", "", COMMAND),
     ] {

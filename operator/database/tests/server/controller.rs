@@ -2,13 +2,16 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use ankka_crds::AnkkaDatabase;
 use ankka_database::{
-    cache::{Cache, Key},
-    observe::Observer,
     pass::Passes,
-    run::{all_again, metrics},
+    run::{RESOURCE, all_again, metrics},
     server::{Claim, Monitor, Postgres},
     settings::Settings,
+};
+use ankka_requests::{
+    cache::{Cache, Key},
+    observe::Observer,
 };
 use ankka_runtime::{
     queue::{Queue, Timing},
@@ -32,7 +35,7 @@ pub(crate) struct Controller {
     passes: Passes,
     tenure: Arc<Tenure>,
     api: Api,
-    cache: Arc<Cache>,
+    cache: Arc<Cache<AnkkaDatabase>>,
     server: Arc<Postgres>,
     tasks: Tasks,
 }
@@ -79,7 +82,8 @@ impl Controller {
         }));
         let metrics = Arc::new(metrics());
         let mut tasks = Tasks::new();
-        let observer = Observer { cache: cache.clone(), queue: queue.clone(), metrics: metrics.clone() };
+        let observer =
+            Observer { resource: RESOURCE, cache: cache.clone(), queue: queue.clone(), metrics: metrics.clone() };
         let mut synced = observer.start(&client, &mut tasks);
         assert!(synced.wait().await, "everything is listed");
         let cluster = variables.get("CLUSTER").map_or("this one", |id| *id).to_owned();

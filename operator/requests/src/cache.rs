@@ -1,4 +1,4 @@
-//! What was observed: AnkkaDatabases, and the namespaces that are the platform's.
+//! What was observed: requests of one kind, and the namespaces that are the platform's.
 //!
 //! Fed by watches and by the answers to our own writes. Of two states of an object the one with the higher resourceVersion is
 //! kept, so that a watch event that was under way cannot undo what an answer has said.
@@ -8,13 +8,12 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use ankka_crds::AnkkaDatabase;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt;
 
-use crate::place::NamespaceSeen;
+use crate::{Request, place::NamespaceSeen};
 
-/// One AnkkaDatabase.
+/// One request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key {
     /// Its namespace.
@@ -34,15 +33,21 @@ impl Key {
 }
 
 /// Everything that is watched.
-#[derive(Debug, Default)]
-pub struct Cache(Mutex<State>);
+#[derive(Debug)]
+pub struct Cache<T>(Mutex<State<T>>);
 
-#[derive(Debug, Default)]
-struct State {
-    databases: HashMap<Key, Listed<Arc<AnkkaDatabase>>>,
+#[derive(Debug)]
+struct State<T> {
+    requests: HashMap<Key, Listed<Arc<T>>>,
     namespaces: HashMap<String, Listed<NamespaceSeen>>,
-    /// How many listings of databases, and of namespaces, have begun.
+    /// How many listings of requests, and of namespaces, have begun.
     listings: [u64; 2],
+}
+
+impl<T> Default for Cache<T> {
+    fn default() -> Self {
+        Self(Mutex::new(State { requests: HashMap::new(), namespaces: HashMap::new(), listings: [0; 2] }))
+    }
 }
 
 /// An object, and the last listing that it was seen in or after.
@@ -52,50 +57,50 @@ struct Listed<T> {
     listing: u64,
 }
 
-impl Cache {
-    /// Stores an AnkkaDatabase. True when it asks for something new: a change that only reports does not.
-    pub fn put(&self, database: AnkkaDatabase) -> bool {
+impl<T: Request> Cache<T> {
+    /// Stores a request. True when it asks for something new: a change that only reports does not.
+    pub fn put(&self, request: T) -> bool {
         let mut state = self.lock();
         let listing = state.listings[0];
-        let key = Key::of(&database.metadata);
-        let Some(known) = state.databases.get_mut(&key) else {
-            state.databases.insert(key, Listed { object: Arc::new(database), listing });
+        let key = Key::of(request.meta());
+        let Some(known) = state.requests.get_mut(&key) else {
+            state.requests.insert(key, Listed { object: Arc::new(request), listing });
             return true;
         };
         known.listing = listing;
-        let same = known.object.uid() == database.uid();
-        if same && version(&known.object.metadata) >= version(&database.metadata) {
+        let same = known.object.uid() == request.uid();
+        if same && version(known.object.meta()) >= version(request.meta()) {
             return false;
         }
-        let asks = |database: &AnkkaDatabase| {
-            let metadata = &database.metadata;
+        let asks = |request: &T| {
+            let metadata = request.meta();
             (metadata.uid.clone(), metadata.generation, metadata.deletion_timestamp.is_some())
         };
-        let new = asks(&known.object) != asks(&database);
-        known.object = Arc::new(database);
+        let new = asks(&known.object) != asks(&request);
+        known.object = Arc::new(request);
         new
     }
 
-    /// Forgets an AnkkaDatabase.
+    /// Forgets a request.
     pub fn remove(&self, key: &Key) {
-        self.lock().databases.remove(key);
+        self.lock().requests.remove(key);
     }
 
-    /// An AnkkaDatabase; none when it is gone.
-    pub fn get(&self, key: &Key) -> Option<Arc<AnkkaDatabase>> {
-        self.lock().databases.get(key).map(|known| known.object.clone())
+    /// A request; none when it is gone.
+    pub fn get(&self, key: &Key) -> Option<Arc<T>> {
+        self.lock().requests.get(key).map(|known| known.object.clone())
     }
 
-    /// A listing of AnkkaDatabases begins.
+    /// A listing of requests begins.
     pub fn begin(&self) {
         self.lock().listings[0] += 1;
     }
 
-    /// A listing of AnkkaDatabases ends: those that it did not contain are gone.
+    /// A listing of requests ends: those that it did not contain are gone.
     pub fn end(&self) {
         let mut state = self.lock();
         let listing = state.listings[0];
-        state.databases.retain(|_, known| known.listing == listing);
+        state.requests.retain(|_, known| known.listing == listing);
     }
 
     /// Stores a namespace. True when what counts of it has changed.
@@ -130,19 +135,19 @@ impl Cache {
         state.namespaces.extract_if(|_, known| known.listing != listing).map(|(name, _)| name).collect()
     }
 
-    /// All AnkkaDatabases.
+    /// All requests.
     pub fn keys(&self) -> Vec<Key> {
-        self.lock().databases.keys().cloned().collect()
+        self.lock().requests.keys().cloned().collect()
     }
 
     /// Those in one namespace.
     pub fn keys_in(&self, namespace: &str) -> Vec<Key> {
-        self.lock().databases.keys().filter(|key| &*key.namespace == namespace).cloned().collect()
+        self.lock().requests.keys().filter(|key| &*key.namespace == namespace).cloned().collect()
     }
 
-    /// How many AnkkaDatabases there are.
+    /// How many requests there are.
     pub fn len(&self) -> usize {
-        self.lock().databases.len()
+        self.lock().requests.len()
     }
 
     /// Whether there is none.
@@ -150,7 +155,7 @@ impl Cache {
         self.len() == 0
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -161,6 +166,8 @@ fn version(metadata: &ObjectMeta) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use ankka_crds::AnkkaDatabase;
+
     use super::*;
 
     fn database(uid: &str, version: u64, generation: i64) -> AnkkaDatabase {

@@ -1,4 +1,4 @@
-//! Where a database may be asked for: in the namespace of a project that is not going away.
+//! Where something may be asked for: in the namespace of a project that is not going away.
 
 use ankka_crds::{labels, names, project};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -24,7 +24,7 @@ impl NamespaceSeen {
     }
 }
 
-/// Why nothing is made for an AnkkaDatabase.
+/// Why nothing is made for a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Elsewhere {
     /// Its namespace is being deleted.

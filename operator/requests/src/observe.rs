@@ -2,7 +2,7 @@
 
 use std::{fmt::Debug, future::ready, sync::Arc};
 
-use ankka_crds::{AnkkaDatabase, labels};
+use ankka_crds::labels;
 use ankka_runtime::{metrics::Metrics, queue::Queue, synced::Synced, workers::Tasks};
 use futures::{Stream, StreamExt};
 use k8s_openapi::api::core::v1::Namespace;
@@ -16,23 +16,35 @@ use kube::{
 };
 use tokio::sync::watch;
 
-use crate::cache::{Cache, Key};
+use crate::{
+    Request,
+    cache::{Cache, Key},
+};
 
 /// How many objects one page of a listing holds.
 const PAGE: u32 = 250;
 
 /// What observing feeds.
-#[derive(Clone, Debug)]
-pub struct Observer {
+#[derive(Debug)]
+pub struct Observer<T> {
+    /// The plural of the kind that is observed, for metrics and the log.
+    pub resource: &'static str,
     /// Where objects are kept.
-    pub cache: Arc<Cache>,
+    pub cache: Arc<Cache<T>>,
     /// Where passes are asked for.
     pub queue: Arc<Queue<Key>>,
     /// Where broken watches and unreadable objects are counted.
     pub metrics: Arc<Metrics>,
 }
 
-impl Observer {
+impl<T> Clone for Observer<T> {
+    fn clone(&self) -> Self {
+        let Self { resource, cache, queue, metrics } = self;
+        Self { resource, cache: cache.clone(), queue: queue.clone(), metrics: metrics.clone() }
+    }
+}
+
+impl<T: Request> Observer<T> {
     /// Starts both streams. Neither ever ends by itself.
     pub fn start(&self, client: &Client, tasks: &mut Tasks) -> Synced {
         let (synced, receiver) = Synced::channel();
@@ -48,13 +60,13 @@ impl Observer {
             })
             .await
         });
-        let stream = watcher(Api::<DeserializeGuard<AnkkaDatabase>>::all(client.clone()), config);
+        let stream = watcher(Api::<DeserializeGuard<T>>::all(client.clone()), config);
         let observer = self.clone();
         tasks.spawn(async move {
-            // A database is judged by its namespace.
+            // A request is judged by its namespace.
             namespaces.wait_for(|listed| *listed).await?;
-            let take = |event| observer.database(event);
-            follow("ankkadatabases", stream.default_backoff(), &observer.metrics, take, || {
+            let take = |event| observer.request(event);
+            follow(observer.resource, stream.default_backoff(), &observer.metrics, take, || {
                 synced.send_replace(true);
             })
             .await
@@ -62,21 +74,22 @@ impl Observer {
         receiver
     }
 
-    /// Takes in an event about an AnkkaDatabase. True when it completes a listing.
-    fn database(&self, event: Event<DeserializeGuard<AnkkaDatabase>>) -> bool {
+    /// Takes in an event about a request. True when it completes a listing.
+    fn request(&self, event: Event<DeserializeGuard<T>>) -> bool {
         match event {
             Event::Init => self.cache.begin(),
             Event::InitApply(object) | Event::Apply(object) => match object.0 {
-                Ok(database) => {
-                    let key = Key::of(&database.metadata);
-                    if self.cache.put(database) {
+                Ok(request) => {
+                    let key = Key::of(request.meta());
+                    if self.cache.put(request) {
                         self.queue.add(key);
                     }
                 }
                 Err(invalid) => {
                     self.metrics.found_unreadable();
                     let (namespace, name) = (&invalid.metadata.namespace, &invalid.metadata.name);
-                    tracing::warn!(?namespace, ?name, error = invalid.error, "an AnkkaDatabase cannot be read");
+                    let resource = self.resource;
+                    tracing::warn!(resource, ?namespace, ?name, error = invalid.error, "an object cannot be read");
                 }
             },
             Event::Delete(object) => {
@@ -151,19 +164,24 @@ async fn follow<K: Debug>(
 
 #[cfg(test)]
 mod tests {
-    use ankka_runtime::queue::Timing;
-    use kube::core::ObjectMeta;
     use std::time::Duration;
 
+    use ankka_crds::AnkkaDatabase;
+    use ankka_runtime::queue::Timing;
+    use kube::core::ObjectMeta;
+
     use super::*;
-    use crate::run::metrics;
 
     #[tokio::test]
-    async fn a_namespace_that_went_while_nobody_watched_has_its_databases_looked_at() {
+    async fn a_namespace_that_went_while_nobody_watched_has_its_requests_looked_at() {
         let second = Duration::from_secs(1);
         let timing = Timing { resync: second, min_backoff: second, max_backoff: second };
-        let observer =
-            Observer { cache: Arc::default(), queue: Arc::new(Queue::new(timing)), metrics: Arc::new(metrics()) };
+        let observer = Observer::<AnkkaDatabase> {
+            resource: "ankkadatabases",
+            cache: Arc::default(),
+            queue: Arc::new(Queue::new(timing)),
+            metrics: Arc::new(Metrics::new("test", "databases")),
+        };
         let mut database = AnkkaDatabase::default();
         database.metadata.name = Some("cart".to_owned());
         database.metadata.namespace = Some("ankka-shop".to_owned());

@@ -1,0 +1,43 @@
+//! Why a pass did not finish.
+
+use std::time::Duration;
+
+use crate::store::StoreError;
+
+/// Why one pass over one bucket did not finish. All of them are worth another try.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The API server did not do what was asked.
+    #[error(transparent)]
+    Api(#[from] ankka_runtime::error::Error),
+    /// The object store did not.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The status says what stands in the way.
+    #[error("{0}")]
+    Obstacle(String),
+    /// What was found differed from what had been decided on, again and again.
+    #[error("{0} changed each time it was judged")]
+    Unsteady(String),
+    /// It took too long.
+    #[error("the pass did not finish within {} s", .0.as_secs())]
+    Deadline(Duration),
+}
+
+impl Error {
+    /// Whether the store is known to be down, so that nothing was tried.
+    pub fn is_down(&self) -> bool {
+        matches!(self, Self::Store(StoreError::Down(_)))
+    }
+
+    /// A word for metrics, of a fixed set.
+    pub fn label(&self) -> &'static str {
+        match self {
+            Self::Api(error) => error.label(),
+            Self::Store(error) => error.label(),
+            Self::Obstacle(_) => "obstacle",
+            Self::Unsteady(_) => "unsteady",
+            Self::Deadline(_) => "deadline",
+        }
+    }
+}
