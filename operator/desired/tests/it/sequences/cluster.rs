@@ -75,6 +75,7 @@ impl Cluster {
             service: Some(service),
             databases: self.databases.clone(),
             settings: self.settings.clone(),
+            workload: self.workload.fresh(),
             ..Self::default()
         }
     }

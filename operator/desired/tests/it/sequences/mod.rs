@@ -227,6 +227,21 @@ fn a_number_of_instances_that_somebody_else_set_first_is_taken_as_it_is() {
     run(&steps.concat());
 }
 
+/// An image that is missing is applied during a pause: Kubernetes takes the Deployment without instances for rolled out, and
+/// sets no deadline to those that the resume asks for.
+#[test]
+fn what_a_resume_starts_for_the_first_time_is_unavailable_and_not_failed() {
+    let apply = Step::Apply;
+    let pass = Step::Pass(Pass { service: 0, others: 0, fault: None });
+    run(&[
+        apply(Descriptor::simple(1)),
+        Step::Command(Command::Pause),
+        apply(Descriptor::missing(1)),
+        pass,
+        Step::Command(Command::Resume),
+    ]);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig {
         failure_persistence: Some(Box::new(FileFailurePersistence::Direct("tests/it/sequences/regressions.txt"))),

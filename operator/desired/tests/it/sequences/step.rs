@@ -187,6 +187,11 @@ impl Descriptor {
         }
     }
 
+    /// Its image is missing, and its database its own.
+    pub(super) fn missing(instances: i64) -> Self {
+        Self { image: Image::Bad, supplied: true, ..Self::simple(instances) }
+    }
+
     /// As the API server gets it.
     pub(super) fn service(&self) -> ServiceSpec {
         let tag = match self.image {

@@ -14,6 +14,8 @@ pub(super) struct Workload {
     sets: Vec<Set>,
     observed: i64,
     complete: bool,
+    /// It was rolled out without an instance, and then scaled: Kubernetes sets that no deadline.
+    scaled: bool,
     overdue: bool,
     refused: bool,
     made: usize,
@@ -55,11 +57,16 @@ impl Set {
 }
 
 impl Workload {
+    /// What there is before a Deployment that becomes what this one is.
+    pub(super) fn fresh(&self) -> Self {
+        Self { scaled: self.complete, ..Self::default() }
+    }
+
     /// One step. False when there is nothing to do. `login`: whether the Secret with the database's login is there.
     pub(super) fn turn(&mut self, deployment: Option<&Value>, quota: Option<usize>, login: bool) -> bool {
         let Some(deployment) = deployment else {
             let was = !self.uid.is_empty();
-            *self = Self { made: self.made, ..Self::default() };
+            *self = Self { made: self.made, scaled: self.scaled, ..Self::default() };
             return was;
         };
         let moved = self.observe(deployment) || self.start(login) || self.grow_or_shrink(deployment, quota);
@@ -78,7 +85,7 @@ impl Workload {
 
     /// A rollout that goes nowhere is found to. False when there is none.
     pub(super) fn deadline(&mut self) -> bool {
-        let stuck = !self.uid.is_empty() && !self.complete && !self.overdue;
+        let stuck = !self.uid.is_empty() && !self.complete && !self.scaled && !self.overdue;
         self.overdue |= stuck;
         stuck
     }
@@ -86,7 +93,7 @@ impl Workload {
     fn observe(&mut self, deployment: &Value) -> bool {
         let uid = deployment["metadata"]["uid"].as_str().unwrap_or_default();
         if self.uid != uid {
-            *self = Self { uid: uid.to_owned(), made: self.made, ..Self::default() };
+            *self = Self { uid: uid.to_owned(), made: self.made, scaled: self.scaled, ..Self::default() };
         }
         let generation = deployment["metadata"]["generation"].as_i64().unwrap_or_default();
         if self.observed == generation {
@@ -191,7 +198,7 @@ impl Workload {
     fn status(&self, desired: usize) -> Value {
         let newest = self.sets.last().filter(|_| desired > 0 || self.total() > 0);
         let ready: usize = self.sets.iter().map(Set::ready).sum();
-        let (progressing, reason) = match (self.overdue, self.complete) {
+        let (progressing, reason) = match (self.overdue, self.complete || self.scaled) {
             (true, _) => ("False", "ProgressDeadlineExceeded"),
             (false, true) => ("True", "NewReplicaSetAvailable"),
             (false, false) => ("True", "ReplicaSetUpdated"),
