@@ -93,16 +93,18 @@ pub(crate) fn trust_unchanged(answer: &mut ObjectMeta, put: &Value) {
 }
 
 impl Actor {
-    /// Carries out what was decided about one service. What the instances need comes before them; what does not depend on
-    /// each other goes out together; routes and deletions come last. After an error nothing of a later stage is sent.
+    /// Carries out what was decided about one service. All that is to be changed is read at once. What the instances need is
+    /// written before them; what does not depend on each other goes out together; routes and deletions come last. After an
+    /// error nothing of a later stage is sent.
     pub async fn all(&self, id: &ServiceId, actions: Vec<Action>) -> Result<Outcome, Error> {
-        let mut stages: [Vec<Action>; 4] = Default::default();
-        for action in actions {
-            stages[stage(&action)].push(action);
+        let mut stages: [Vec<(Action, Option<Value>)>; 4] = Default::default();
+        for result in join_all(actions.into_iter().map(|action| self.with_live(id, action))).await {
+            let (action, live) = result?;
+            stages[stage(&action)].push((action, live));
         }
         let mut outcome = Outcome::Done;
         for stage in stages {
-            for result in join_all(stage.into_iter().map(|action| self.one(id, action))).await {
+            for result in join_all(stage.into_iter().map(|(action, live)| self.one(id, action, live))).await {
                 outcome = outcome.and(result?);
             }
             if outcome == Outcome::Judge {
@@ -128,15 +130,26 @@ impl Actor {
         Ok(())
     }
 
-    async fn one(&self, id: &ServiceId, action: Action) -> Result<Outcome, Error> {
+    /// An action with the object as it is, where that is changed.
+    async fn with_live(&self, id: &ServiceId, action: Action) -> Result<(Action, Option<Value>), Error> {
+        let live = match action {
+            Action::Update { .. } | Action::Scale { .. } => {
+                self.wire.get(Place::new(id, action.kind()).target()).await?
+            }
+            Action::Create(_) | Action::Delete { .. } => None,
+        };
+        Ok((action, live))
+    }
+
+    async fn one(&self, id: &ServiceId, action: Action, live: Option<Value>) -> Result<Outcome, Error> {
         let place = Place::new(id, action.kind());
         match action {
             Action::Create(child) => self.create(&place, &child).await,
             Action::Update { uid, child } => {
-                self.change(&place, &uid, |live| merged(live, &child), |seen| seen.settled(&child)).await
+                self.change(&place, live, &uid, |live| merged(live, &child), |seen| seen.settled(&child)).await
             }
             Action::Scale { uid, replicas, .. } => {
-                self.change(&place, &uid, |live| scaled(live, replicas), |_| true).await
+                self.change(&place, live, &uid, |live| scaled(live, replicas), |_| true).await
             }
             Action::Delete { uid, .. } => self.delete(&place, uid).await,
         }
@@ -153,15 +166,16 @@ impl Actor {
         }
     }
 
-    /// Puts `body`, and asks for another judgement when the answer is not `settled` by that.
+    /// Puts `body` of what is there, and asks for another judgement when the answer is not `settled` by that.
     async fn change(
         &self,
         place: &Place<'_>,
+        live: Option<Value>,
         uid: &str,
         body: impl FnOnce(&Value) -> Value,
         settled: impl FnOnce(&Seen) -> bool,
     ) -> Result<Outcome, Error> {
-        let Some(live) = self.wire.get::<Value>(place.target()).await? else {
+        let Some(live) = live else {
             self.gone(place);
             return Ok(Outcome::Judge);
         };

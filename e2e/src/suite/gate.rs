@@ -28,7 +28,7 @@ pub fn workspace(garage: &Path) -> Result<Tally> {
 
 /// Runs the cases whose name contains `filter` on a cluster that is up.
 pub async fn cluster(platform: Platform, filter: Option<&str>) -> Tally {
-    runner::run(&cases::all(), &Arc::new(Cluster::new(platform)), filter).await
+    runner::run_all(&cases::all(), &Arc::new(Cluster::new(platform)), filter).await
 }
 
 /// The line that closes every run.

@@ -1,4 +1,4 @@
-//! Runs cases one after another and counts them.
+//! Runs cases one after another, or families of them beside each other, and counts them.
 
 use std::{
     future::Future,
@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::{Result, anyhow};
-use futures::FutureExt;
+use futures::{FutureExt, future::join_all};
 
 use super::{Cluster, report};
 
@@ -62,29 +62,47 @@ impl Tally {
     }
 }
 
+/// Families that disturb each other in nothing: each runs its cases in order, and all run at the same time.
+pub type Together = Vec<Vec<Case>>;
+
+/// Runs the cases whose name contains `filter`, one group after another; a case that fails does not stop the rest.
+pub async fn run_all(groups: &[Together], cluster: &Arc<Cluster>, filter: Option<&str>) -> Tally {
+    let mut tally = Tally::default();
+    for group in groups {
+        for family in join_all(group.iter().map(|family| run(family, cluster, filter))).await {
+            tally.add(family);
+        }
+    }
+    tally
+}
+
 /// Runs the cases whose name contains `filter`, in order; one that fails does not stop the rest.
 pub async fn run(cases: &[Case], cluster: &Arc<Cluster>, filter: Option<&str>) -> Tally {
     let mut tally = Tally::default();
     for case in cases.iter().filter(|case| filter.is_none_or(|wanted| case.name.contains(wanted))) {
-        let started = Instant::now();
-        let outcome =
-            AssertUnwindSafe(tokio::time::timeout(CASE_LIMIT, (case.run)(cluster.clone()))).catch_unwind().await;
-        let result = match outcome {
-            Ok(Ok(result)) => result,
-            Ok(Err(_)) => Err(anyhow!("no end after {} s", CASE_LIMIT.as_secs())),
-            Err(panic) => Err(anyhow!("panicked: {}", words(&*panic))),
-        };
-        let taken = started.elapsed().as_secs_f64();
-        tally.count(case.name, result.is_ok());
-        match result {
-            Ok(()) => report::line(&format!("test {} ... ok ({taken:.1} s)", case.name)),
-            Err(error) => {
-                let why = format!("{error:#}").replace('\n', "\n    ");
-                report::line(&format!("test {} ... FAILED ({taken:.1} s)\n    {why}", case.name));
-            }
-        }
+        tally.count(case.name, passes(case, cluster).await);
     }
     tally
+}
+
+/// Runs one case and says how it went.
+async fn passes(case: &Case, cluster: &Arc<Cluster>) -> bool {
+    let started = Instant::now();
+    let outcome = AssertUnwindSafe(tokio::time::timeout(CASE_LIMIT, (case.run)(cluster.clone()))).catch_unwind().await;
+    let result = match outcome {
+        Ok(Ok(result)) => result,
+        Ok(Err(_)) => Err(anyhow!("no end after {} s", CASE_LIMIT.as_secs())),
+        Err(panic) => Err(anyhow!("panicked: {}", words(&*panic))),
+    };
+    let taken = started.elapsed().as_secs_f64();
+    match &result {
+        Ok(()) => report::line(&format!("test {} ... ok ({taken:.1} s)", case.name)),
+        Err(error) => {
+            let why = format!("{error:#}").replace('\n', "\n    ");
+            report::line(&format!("test {} ... FAILED ({taken:.1} s)\n    {why}", case.name));
+        }
+    }
+    result.is_ok()
 }
 
 fn words(panic: &(dyn std::any::Any + Send)) -> String {

@@ -88,13 +88,14 @@ impl Running {
         .await
     }
 
-    /// Ends it as Ctrl-C does, unless it has ended, and returns its exit code and all that it printed.
+    /// Ends it with a signal, unless it has ended, and returns its exit code and all that it printed. Who runs in a shell's background
+    /// ignores SIGINT, and so do the commands it starts unless they handle it.
     ///
     /// # Errors
     /// As [`Running::end`].
-    pub async fn interrupt(self) -> Result<(Option<i32>, Vec<Line>)> {
+    pub async fn stop(self, signal: Signal) -> Result<(Option<i32>, Vec<Line>)> {
         if let Some(id) = self.child.id() {
-            kill(Pid::from_raw(i32::try_from(id)?), Signal::SIGINT).context("failed to interrupt a command")?;
+            kill(Pid::from_raw(i32::try_from(id)?), signal).context("failed to end a command")?;
         }
         self.end().await
     }

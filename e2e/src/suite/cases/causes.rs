@@ -13,6 +13,7 @@ use kube::{
     Api,
     api::{DeleteParams, ListParams, Patch, PatchParams, PostParams},
 };
+use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
@@ -137,8 +138,8 @@ impl<'a> Trial<'a> {
             let late = at.saturating_duration_since(known);
             ensure!(late <= SOON, "{who} named it {late:?} after the cluster knew");
         }
-        let (code, lines) = waiting.interrupt().await?;
-        ensure!(matches!(code, Some(1 | 130)), "`apply --wait` ended with {code:?}: {lines:?}");
+        let (code, lines) = waiting.stop(Signal::SIGTERM).await?;
+        ensure!(matches!(code, Some(1 | 143)), "`apply --wait` ended with {code:?}: {lines:?}");
 
         let shown = cluster.ok("ankka", &["services", "get", self.name, "-p", PROJECT], "").await?;
         ensure!(shown.contains(self.says) && shown.contains(&next), "{shown}");

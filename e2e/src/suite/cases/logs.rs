@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use anyhow::{Context, Result, ensure};
 use kube::ResourceExt;
+use nix::sys::signal::Signal;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -167,8 +168,8 @@ async fn followed(cluster: &Cluster) -> Result<()> {
     let farewell =
         |line: &Line| of(line).filter(|entry| entry.instance == old && entry.message.contains("\"stopping\""));
     follow.until("the last line of the old instance", Duration::from_mins(1), farewell).await?;
-    let (code, lines) = follow.interrupt().await?;
-    ensure!(code == Some(130), "it ended with {code:?}");
+    let (code, lines) = follow.stop(Signal::SIGTERM).await?;
+    ensure!(code == Some(143), "it ended with {code:?}");
     let entries: Vec<_> = lines.iter().filter_map(Entry::of).collect();
     let last = ticks(&entries)?;
     ensure!(last.len() == 2, "{last:?}");

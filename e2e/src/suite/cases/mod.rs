@@ -21,12 +21,12 @@ pub mod secrets;
 pub mod sessions;
 pub mod statuses;
 
-use super::Case;
+use super::{Case, runner::Together};
 
-/// Every case of the gate, in the order in which they run. The one that reads the audit log comes after those that use the
-/// platform and before those that take its permissions away by removing it.
-pub fn all() -> Vec<Case> {
-    [
+/// Every case of the gate, in the order in which they run: those that take long and disturb nobody run beside each other. The one that
+/// reads the audit log comes after those that use the platform and before those that take its permissions away by removing it.
+pub fn all() -> Vec<Together> {
+    let first = [
         admission::cases(),
         documents::cases(),
         environment::cases(),
@@ -36,19 +36,25 @@ pub fn all() -> Vec<Case> {
         failures::cases(),
         causes::cases(),
         bad_input::cases(),
-        commands::cases(),
-        history::cases(),
-        logs::cases(),
-        sessions::cases(),
-        secrets::cases(),
+    ];
+    let beside = vec![
+        database::logins(),
+        [commands::cases(), history::cases(), logs::cases(), sessions::cases(), secrets::cases()]
+            .into_iter()
+            .flatten()
+            .collect(),
+    ];
+    let last = [
         rollout::cases(2),
         exposure::cases(),
         database::cases(),
         overview::cases(),
         permissions::cases(),
         install::cases(),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+    ];
+    first.into_iter().map(alone).chain([beside]).chain(last.into_iter().map(alone)).collect()
+}
+
+fn alone(family: Vec<Case>) -> Together {
+    vec![family]
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use http::StatusCode;
+use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
 use crate::{
@@ -108,7 +109,7 @@ async fn forward(cluster: &Cluster) -> Result<()> {
     })
     .await?;
     ensure!(after["service"] == NAME, "{after}");
-    let (code, _) = forward.interrupt().await?;
+    let (code, _) = forward.stop(Signal::SIGINT).await?;
     ensure!(code == Some(130), "it ended with {code:?}");
     cluster.ok("ankka", &["services", "delete", NAME, "-p", PROJECT, "--no-wait"], "").await.map(drop)
 }
