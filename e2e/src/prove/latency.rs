@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    ops::Range,
     pin::Pin,
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
@@ -9,7 +10,7 @@ use std::{
 
 use ankka_crds::{AnkkaService, labels::MANAGER};
 use anyhow::{Context, Result, bail};
-use futures::{Stream, StreamExt};
+use futures::{Stream, StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::{
     Api, Client,
@@ -23,7 +24,7 @@ use tokio::{
 
 use super::{
     bare,
-    fleet::{Database, fake_project, feed, name, ready},
+    fleet::{CONCURRENCY, Database, fake_project, feed, name, ready},
     rows::{Row, quantile},
 };
 use crate::suite::{Cluster, cluster::eventually};
@@ -35,6 +36,9 @@ const PERIOD: Duration = Duration::from_millis(50);
 /// Changes of one turn: half of them up, half of them down again, so that all is afterwards as it was before.
 const CHANGES: usize = 400;
 const ROUNDS: usize = 2;
+/// Instances before and after: from the second on, a change is one of the Deployment alone. That there is a second one at all is written
+/// before it, for instances to wait for each other.
+const INSTANCES: [i32; 2] = [2, 3];
 /// How long the last change may take to be seen.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -45,13 +49,11 @@ pub async fn measure(cluster: &Cluster) -> Result<Vec<Row>> {
     // What an earlier run has left.
     clear(cluster, &namespace).await?;
     let (mut few, mut many, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
-    feed(&cluster.client, &namespace, 0..FEW, Database::Supplied).await?;
-    ready(cluster, &namespace, FEW).await?;
+    standing(cluster, &namespace, 0..FEW).await?;
     for _ in 0..ROUNDS {
         few.extend(turn(cluster, &namespace, FEW, Whom::Services).await?);
     }
-    feed(&cluster.client, &namespace, FEW..MANY, Database::Supplied).await?;
-    ready(cluster, &namespace, MANY).await?;
+    standing(cluster, &namespace, FEW..MANY).await?;
     for _ in 0..ROUNDS {
         many.extend(turn(cluster, &namespace, MANY, Whom::Services).await?);
         let turn = async || turn(cluster, &namespace, MANY, Whom::Deployments).await;
@@ -76,6 +78,16 @@ pub async fn measure(cluster: &Cluster) -> Result<Vec<Row>> {
             format!("{} (at 100 services {}; bare client {})", shown(many), shown(few), shown(theirs)),
         ),
     ])
+}
+
+/// Makes the services of these numbers, with as many instances as they have before a change.
+async fn standing(cluster: &Cluster, namespace: &str, numbers: Range<usize>) -> Result<()> {
+    let until = numbers.end;
+    feed(&cluster.client, namespace, numbers.clone(), Database::Supplied).await?;
+    let change =
+        |number| change(cluster.client.clone(), namespace.to_owned(), Whom::Services, name(number), INSTANCES[0]);
+    stream::iter(numbers).map(change).buffer_unordered(CONCURRENCY).try_collect::<()>().await?;
+    ready(cluster, namespace, until).await
 }
 
 /// Deletes all services and waits until nothing is left of them.
@@ -110,7 +122,7 @@ async fn turn(cluster: &Cluster, namespace: &str, services: usize, whom: Whom) -
     let several = services.min(CHANGES / 2);
     for number in 0..CHANGES {
         clock.tick().await;
-        let (service, replicas) = (name(number % several), if (number / several).is_multiple_of(2) { 2 } else { 1 });
+        let (service, replicas) = (name(number % several), INSTANCES[1 - number / several % 2]);
         sent.lock().unwrap_or_else(PoisonError::into_inner).insert((service.clone(), replicas), Instant::now());
         changes.spawn(change(cluster.client.clone(), namespace.to_owned(), whom, service, replicas));
     }
