@@ -129,7 +129,7 @@ pub async fn frozen(cluster: &Cluster) -> Result<Vec<Row>> {
     let (events, _) = cluster.platform.audit()?.since(from)?;
     let late: Vec<_> = events
         .iter()
-        .filter(|event| changes(event) && event.user_agent.contains("ankka-operator") && event.code < 300)
+        .filter(|event| changes(event) && event.user.ends_with(":ankka-operator") && event.code < 300)
         .collect();
     // What the new leader writes in these quiet seconds would be a write without a change, which is a fault as well.
     let value = format!(
