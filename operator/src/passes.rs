@@ -4,17 +4,13 @@ use std::{sync::Arc, time::Duration};
 
 use ankka_crds::labels::MANAGER;
 use ankka_runtime::{
-    error::Error,
     metrics::Metrics,
     queue::{Next, Queue},
     wire::Wire,
-    workers,
+    workers::{self, Subject},
 };
-use ankka_telemetry::SPANS;
 use kube::Client;
-use tokio::{sync::mpsc, time::Instant};
-
-use tracing::{Instrument, field::Empty};
+use tokio::sync::mpsc;
 
 use crate::{
     act::Actor,
@@ -85,29 +81,17 @@ impl Passes {
 }
 
 impl workers::Passes<Key> for Passes {
-    /// One pass, with its deadline, counted and, where it did not finish, logged.
     async fn one(&self, key: &Key) -> Next {
-        let start = Instant::now();
         let pass = async {
             match key {
                 Key::Service(id) => self.services.pass(id).await,
                 Key::Project(id) => self.projects.pass(id).await,
             }
         };
-        let (subject, namespace, name) = match key {
-            Key::Service(id) => ("Service", Some(&*id.namespace), &*id.name),
-            Key::Project(id) => ("Project", None, &**id),
+        let subject = match key {
+            Key::Service(id) => Subject { kind: "Service", namespace: Some(&id.namespace), name: &id.name },
+            Key::Project(id) => Subject { kind: "Project", namespace: None, name: id },
         };
-        let span = tracing::info_span!(target: SPANS, "reconcile", subject, namespace, name, error = Empty);
-        let pass = tokio::time::timeout(DEADLINE, pass).instrument(span.clone());
-        let result = pass.await.unwrap_or(Err(Error::Deadline(DEADLINE)));
-        span.record("error", result.as_ref().err().map(Error::label));
-        let took = start.elapsed();
-        self.metrics.passed(subject, took, result.as_ref().err().map(Error::label));
-        result.unwrap_or_else(|error| {
-            let milliseconds = took.as_millis();
-            tracing::warn!(subject, namespace, name, %error, milliseconds, "the pass did not finish, it is tried again");
-            Next::Retry
-        })
+        workers::reported(subject, &self.metrics, DEADLINE, pass).await
     }
 }

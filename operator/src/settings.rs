@@ -34,10 +34,8 @@ impl Settings {
     /// Reads all settings by `variable`, which answers with a variable's value, or refuses all that cannot be.
     pub fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Self, Vec<Refusal>> {
         let mut reader = Reader::new(variable);
-        let prefix = reader.text("ANKKA_K8S_NAMESPACE_PREFIX", names::DEFAULT_PREFIX);
-        if !names::is_prefix(&prefix) {
-            reader.refuse("ANKKA_K8S_NAMESPACE_PREFIX", &prefix, names::PREFIX_RULE.to_owned());
-        }
+        let prefix =
+            reader.text_that("ANKKA_K8S_NAMESPACE_PREFIX", names::DEFAULT_PREFIX, names::is_prefix, names::PREFIX_RULE);
         let own_namespace = reader.text("POD_NAMESPACE", "ankka-system");
         let image_pull_secrets = reader.text("ANKKA_IMAGE_PULL_SECRETS", "");
         let sidecar_image = Some(reader.text("ANKKA_SIDECAR_IMAGE", "")).filter(|image| !image.is_empty());

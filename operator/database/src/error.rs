@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use ankka_runtime::workers::Unfinished;
+
 use crate::server::ServerError;
 
 /// Why one pass over one database did not finish. All of them are worth another try.
@@ -24,14 +26,16 @@ pub enum Error {
     Deadline(Duration),
 }
 
-impl Error {
-    /// Whether the server is known to be down, so that nothing was tried.
-    pub fn is_down(&self) -> bool {
+impl Unfinished for Error {
+    fn overdue(limit: Duration) -> Self {
+        Self::Deadline(limit)
+    }
+
+    fn is_down(&self) -> bool {
         matches!(self, Self::Server(ServerError::Down(_)))
     }
 
-    /// A word for metrics, of a fixed set.
-    pub fn label(&self) -> &'static str {
+    fn label(&self) -> &'static str {
         match self {
             Self::Api(error) => error.label(),
             Self::Server(error) => error.label(),

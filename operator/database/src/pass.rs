@@ -6,15 +6,16 @@ use ankka_crds::{AnkkaDatabase, names::database_secret, resources::AnkkaDatabase
 use ankka_requests::{
     cache::{Cache, Key},
     place::{Elsewhere, project_of},
-    report::{self, is_news},
+    report::{self, SOON, is_news},
 };
-use ankka_runtime::{metrics::Metrics, queue::Next, wire::Wire, workers};
+use ankka_runtime::{
+    metrics::Metrics,
+    queue::Next,
+    wire::Wire,
+    workers::{self, Subject},
+};
 use jiff::Timestamp;
 use kube::Client;
-use tokio::time::Instant;
-
-use ankka_telemetry::SPANS;
-use tracing::{Instrument, field::Empty};
 
 use crate::{
     decide::{Facts, Intent, Plan, decide},
@@ -32,12 +33,6 @@ const DEADLINE: Duration = Duration::from_mins(2);
 
 /// How often what was found may differ from what was decided on before a pass gives up for now.
 const ROUNDS: usize = 3;
-
-/// How long until an object is judged again whose newest state, or namespace, has not been seen yet.
-const SOON: Duration = Duration::from_millis(500);
-
-/// How long until a pass that the server was down for is counted again, however rare resyncs are: alerts rest on that.
-const WHILE_DOWN: Duration = Duration::from_mins(2);
 
 /// Name under which the controller writes.
 pub const MANAGER: &str = "ankka-database";
@@ -100,20 +95,7 @@ impl Passes {
                 // The API server knows a newer state than the one that was judged: it is on its way here.
                 Ok(None) => return Ok(Next::After(SOON)),
                 Err(Error::Server(ServerError::Raced(_))) => {}
-                Err(error) => {
-                    let told = work.explain(&error).await;
-                    return match told {
-                        // No further pass is asked for until the server is back, so this one has to have said so.
-                        Ok(None) if error.is_down() => Ok(Next::After(SOON)),
-                        Err(untold) if error.is_down() => Err(untold),
-                        Err(untold) => {
-                            let (namespace, name) = (&*key.namespace, &*key.name);
-                            tracing::warn!(namespace, name, error = %untold, "the status could not say why a pass did not finish");
-                            Err(error)
-                        }
-                        Ok(_) => Err(error),
-                    };
-                }
+                Err(error) => return report::unfinished(key, work.explain(&error).await, error),
             }
         }
         Err(Error::Unsteady(format!("database {} in {}", key.name, key.namespace)))
@@ -135,26 +117,9 @@ impl Passes {
 }
 
 impl workers::Passes<Key> for Passes {
-    /// One pass, with its deadline, counted and, where it did not finish, logged.
     async fn one(&self, key: &Key) -> Next {
-        let start = Instant::now();
-        let (namespace, name) = (&*key.namespace, &*key.name);
-        let span =
-            tracing::info_span!(target: SPANS, "reconcile", subject = "Database", namespace, name, error = Empty);
-        let pass = tokio::time::timeout(DEADLINE, self.pass(key)).instrument(span.clone());
-        let result = pass.await.unwrap_or(Err(Error::Deadline(DEADLINE)));
-        span.record("error", result.as_ref().err().map(Error::label));
-        let took = start.elapsed();
-        self.wire.metrics.passed("Database", took, result.as_ref().err().map(Error::label));
-        result.unwrap_or_else(|error| {
-            if error.is_down() {
-                // Said once by the monitor, which asks for a pass over everything once the server is back.
-                return Next::After(WHILE_DOWN);
-            }
-            let milliseconds = took.as_millis();
-            tracing::warn!(namespace, name, %error, milliseconds, "the pass did not finish, it is tried again");
-            Next::Retry
-        })
+        let subject = Subject { kind: "Database", namespace: Some(&key.namespace), name: &key.name };
+        workers::reported(subject, &self.wire.metrics, DEADLINE, self.pass(key)).await
     }
 }
 

@@ -43,10 +43,8 @@ impl Settings {
     /// Every value that cannot be.
     pub fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Self, Vec<Refusal>> {
         let mut reader = Reader::new(variable);
-        let prefix = reader.text("ANKKA_K8S_NAMESPACE_PREFIX", names::DEFAULT_PREFIX);
-        if !names::is_prefix(&prefix) {
-            reader.refuse("ANKKA_K8S_NAMESPACE_PREFIX", &prefix, names::PREFIX_RULE.to_owned());
-        }
+        let prefix =
+            reader.text_that("ANKKA_K8S_NAMESPACE_PREFIX", names::DEFAULT_PREFIX, names::is_prefix, names::PREFIX_RULE);
         let timing = reader.timing(
             "ANKKA_DATABASE_RESYNC_SECONDS",
             ("ANKKA_DATABASE_RETRY_MIN_BACKOFF_SECONDS", 1),
@@ -69,27 +67,22 @@ impl Settings {
 
 fn connection(reader: &mut Reader<impl Fn(&str) -> Option<String>>) -> Connection {
     Connection {
-        host: required(reader, "ANKKA_DATABASE_HOST", "the name or address of the PostgreSQL server"),
+        host: reader
+            .required("ANKKA_DATABASE_HOST", "the name or address of the PostgreSQL server")
+            .unwrap_or_default(),
         port: reader.number("ANKKA_DATABASE_PORT", 5432, 1..=65535),
         tls: tls(reader),
         authorities: reader.get("ANKKA_DATABASE_CA_FILE").map(PathBuf::from),
-        user: required(reader, "ANKKA_DATABASE_USER", "the login of an administrator of that server"),
-        password: Password::from(required(reader, "ANKKA_DATABASE_PASSWORD", "that administrator's password")),
+        user: reader
+            .required("ANKKA_DATABASE_USER", "the login of an administrator of that server")
+            .unwrap_or_default(),
+        password: Password::from(
+            reader.required("ANKKA_DATABASE_PASSWORD", "that administrator's password").unwrap_or_default(),
+        ),
         maintenance_database: reader.text("ANKKA_DATABASE_MAINTENANCE_DATABASE", "postgres"),
         connect_timeout: reader.seconds("ANKKA_DATABASE_CONNECT_TIMEOUT_SECONDS", 5, 1..=300),
         statement_timeout: reader.seconds("ANKKA_DATABASE_STATEMENT_TIMEOUT_SECONDS", 30, 1..=3600),
     }
-}
-
-fn required(
-    reader: &mut Reader<impl Fn(&str) -> Option<String>>,
-    variable: &'static str,
-    what: &'static str,
-) -> String {
-    reader.get(variable).unwrap_or_else(|| {
-        reader.refuse(variable, "", what.to_owned());
-        String::new()
-    })
 }
 
 fn tls(reader: &mut Reader<impl Fn(&str) -> Option<String>>) -> Tls {

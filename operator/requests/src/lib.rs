@@ -4,6 +4,7 @@
 pub mod cache;
 pub mod observe;
 pub mod place;
+pub mod process;
 pub mod report;
 
 use std::fmt::Debug;

@@ -1,20 +1,28 @@
 //! Reporting: a request's status, written when it says something new.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use ankka_crds::resources::Condition;
 use ankka_runtime::{
     error::Error,
+    queue::Next,
     wire::{Target, Wire},
+    workers::Unfinished,
 };
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::{Request, cache::Cache};
+use crate::{
+    Request,
+    cache::{Cache, Key},
+};
 
 /// For how long the namespace of a new request may be unknown, in seconds: the two come by different watches.
 const NEWS: i64 = 10;
+
+/// How long until an object is judged again whose newest state, or namespace, has not been seen yet.
+pub const SOON: Duration = Duration::from_millis(500);
 
 /// Whether the request was made a moment ago, so that its namespace may not have been seen yet.
 pub fn is_news<T: Request>(request: &T) -> bool {
@@ -73,5 +81,24 @@ pub async fn write<T: Request>(
         }
         Err(error) if matches!(error.code(), Some(404 | 409)) => Ok(None),
         Err(error) => Err(error),
+    }
+}
+
+/// What follows on a pass that did not finish, after its status was to say why: `told` none when that was of a state that is no longer
+/// the newest.
+///
+/// # Errors
+/// What is to be counted and logged of the pass.
+pub fn unfinished<E: Unfinished>(key: &Key, told: Result<Option<()>, E>, error: E) -> Result<Next, E> {
+    match told {
+        // No further pass is asked for until what is down is back, so this one has to have said so.
+        Ok(None) if error.is_down() => Ok(Next::After(SOON)),
+        Err(untold) if error.is_down() => Err(untold),
+        Err(untold) => {
+            let (namespace, name) = (&*key.namespace, &*key.name);
+            tracing::warn!(namespace, name, error = %untold, "the status could not say why a pass did not finish");
+            Err(error)
+        }
+        Ok(_) => Err(error),
     }
 }

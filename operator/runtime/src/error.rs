@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kube::core::Status;
 
-use crate::tenure::LeaseLost;
+use crate::{tenure::LeaseLost, workers::Unfinished};
 
 /// Why one pass over one object did not finish. All of them are worth another try.
 #[derive(Debug, thiserror::Error)]
@@ -76,6 +76,16 @@ impl Error {
             "it is tried again"
         };
         refused.then(|| format!("{self}; {next}"))
+    }
+}
+
+impl Unfinished for Error {
+    fn overdue(limit: Duration) -> Self {
+        Self::Deadline(limit)
+    }
+
+    fn label(&self) -> &'static str {
+        Self::label(self)
     }
 }
 

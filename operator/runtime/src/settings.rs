@@ -59,6 +59,30 @@ impl<F: Fn(&str) -> Option<String>> Reader<F> {
         self.get(variable).unwrap_or_else(|| default.to_owned())
     }
 
+    /// Text for which `holds`, as `allowed` says it.
+    pub fn text_that(
+        &mut self,
+        variable: &'static str,
+        default: &str,
+        holds: impl FnOnce(&str) -> bool,
+        allowed: &str,
+    ) -> String {
+        let value = self.text(variable, default);
+        if !holds(&value) {
+            self.refuse(variable, &value, allowed.to_owned());
+        }
+        value
+    }
+
+    /// Text that has no default; what it is to be is said where it is missing.
+    pub fn required(&mut self, variable: &'static str, what: &str) -> Option<String> {
+        let value = self.get(variable);
+        if value.is_none() {
+            self.refuse(variable, "", what.to_owned());
+        }
+        value
+    }
+
     /// A number among those allowed.
     pub fn number<N: FromStr + PartialOrd + std::fmt::Display>(
         &mut self,

@@ -1,11 +1,21 @@
 //! One replica's part: standing for election, and, once elected, workers that make passes until the end.
 
-use std::{fmt::Debug, hash::Hash, sync::Arc, time::Duration};
+use std::{
+    fmt::{Debug, Display},
+    hash::Hash,
+    sync::Arc,
+    time::Duration,
+};
 
+use ankka_telemetry::SPANS;
 use anyhow::Context;
 use kube::Client;
-use tokio::task::{JoinError, JoinSet};
+use tokio::{
+    task::{JoinError, JoinSet},
+    time::Instant,
+};
 use tokio_util::sync::CancellationToken;
+use tracing::{Instrument, field::Empty};
 
 use crate::{
     leader::Candidate,
@@ -20,6 +30,9 @@ const DRAIN: Duration = Duration::from_secs(15);
 /// How long giving the lease back may take.
 const RESIGN: Duration = Duration::from_secs(5);
 
+/// How long until a pass is counted again that something was down for, however rare resyncs are: alerts rest on that.
+const WHILE_DOWN: Duration = Duration::from_mins(2);
+
 /// Tasks without which the process is of no use: none of them ends by itself.
 pub type Tasks = JoinSet<anyhow::Result<()>>;
 
@@ -27,6 +40,59 @@ pub type Tasks = JoinSet<anyhow::Result<()>>;
 pub trait Passes<K>: Send + Sync + 'static {
     /// One pass.
     fn one(&self, key: &K) -> impl Future<Output = Next> + Send;
+}
+
+/// Why a pass did not finish.
+pub trait Unfinished: Display {
+    /// It took longer than this.
+    fn overdue(limit: Duration) -> Self;
+
+    /// A word for metrics, of a fixed set.
+    fn label(&self) -> &'static str;
+
+    /// Whether what it needs is known to be down, so that nothing was tried. A monitor has said so once, and asks for all passes when it
+    /// is back.
+    fn is_down(&self) -> bool {
+        false
+    }
+}
+
+/// What a pass is over.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject<'a> {
+    /// Its kind as metrics and traces have it.
+    pub kind: &'static str,
+    /// Its namespace, when it is in one.
+    pub namespace: Option<&'a str>,
+    /// Its name.
+    pub name: &'a str,
+}
+
+/// Makes one pass, which may take as long as `limit`. It is a span and is counted, and where it did not finish, that is logged.
+pub async fn reported<E: Unfinished>(
+    subject: Subject<'_>,
+    metrics: &Metrics,
+    limit: Duration,
+    pass: impl Future<Output = Result<Next, E>>,
+) -> Next {
+    let start = Instant::now();
+    let Subject { kind: subject, namespace, name } = subject;
+    let span = tracing::info_span!(target: SPANS, "reconcile", subject, namespace, name, error = Empty);
+    // On the heap: as part of this future it would be there twice.
+    let pass = tokio::time::timeout(limit, Box::pin(pass)).instrument(span.clone());
+    let result = pass.await.unwrap_or_else(|_| Err(E::overdue(limit)));
+    let label = result.as_ref().err().map(E::label);
+    span.record("error", label);
+    let took = start.elapsed();
+    metrics.passed(subject, took, label);
+    result.unwrap_or_else(|error| {
+        if error.is_down() {
+            return Next::After(WHILE_DOWN);
+        }
+        let milliseconds = took.as_millis();
+        tracing::warn!(subject, namespace, name, %error, milliseconds, "the pass did not finish, it is tried again");
+        Next::Retry
+    })
 }
 
 /// One replica of a controller.

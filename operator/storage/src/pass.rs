@@ -6,14 +6,16 @@ use ankka_crds::{AnkkaBucket, resources::AnkkaBucketStatus};
 use ankka_requests::{
     cache::{Cache, Key},
     place::{Elsewhere, project_of},
-    report::{self, is_news},
+    report::{self, SOON, is_news},
 };
-use ankka_runtime::{metrics::Metrics, queue::Next, wire::Wire, workers};
-use ankka_telemetry::SPANS;
+use ankka_runtime::{
+    metrics::Metrics,
+    queue::Next,
+    wire::Wire,
+    workers::{self, Subject},
+};
 use jiff::Timestamp;
 use kube::Client;
-use tokio::time::Instant;
-use tracing::{Instrument, field::Empty};
 
 use crate::{
     error::Error,
@@ -30,12 +32,6 @@ const DEADLINE: Duration = Duration::from_mins(2);
 
 /// How often what was found may differ from what was decided on before a pass gives up for now.
 const ROUNDS: usize = 3;
-
-/// How long until an object is judged again whose newest state, or namespace, has not been seen yet.
-const SOON: Duration = Duration::from_millis(500);
-
-/// How long until a pass that the store was down for is counted again, however rare resyncs are: alerts rest on that.
-const WHILE_DOWN: Duration = Duration::from_mins(2);
 
 /// What the document says of an installation without a store.
 const NO_STORE: &str = "the installation has no object store";
@@ -164,17 +160,7 @@ impl Passes {
         if matches!(error, Error::Store(StoreError::Unavailable(_))) {
             store.census.doubt();
         }
-        match self.explain(bucket, &error).await {
-            // No further pass is asked for until the store is back, so this one has to have said so.
-            Ok(None) if error.is_down() => Ok(Next::After(SOON)),
-            Err(untold) if error.is_down() => Err(untold),
-            Err(untold) => {
-                let (namespace, name) = (&*key.namespace, &*key.name);
-                tracing::warn!(namespace, name, error = %untold, "the status could not say why a pass did not finish");
-                Err(error)
-            }
-            Ok(_) => Err(error),
-        }
+        report::unfinished(key, self.explain(bucket, &error).await, error)
     }
 
     /// Says why a pass did not finish, where that is of interest to whoever waits for the bucket. None when it was not the
@@ -211,24 +197,8 @@ impl Passes {
 }
 
 impl workers::Passes<Key> for Passes {
-    /// One pass, with its deadline, counted and, where it did not finish, logged.
     async fn one(&self, key: &Key) -> Next {
-        let start = Instant::now();
-        let (namespace, name) = (&*key.namespace, &*key.name);
-        let span = tracing::info_span!(target: SPANS, "reconcile", subject = "Bucket", namespace, name, error = Empty);
-        let pass = tokio::time::timeout(DEADLINE, self.pass(key)).instrument(span.clone());
-        let result = pass.await.unwrap_or(Err(Error::Deadline(DEADLINE)));
-        span.record("error", result.as_ref().err().map(Error::label));
-        let took = start.elapsed();
-        self.wire.metrics.passed("Bucket", took, result.as_ref().err().map(Error::label));
-        result.unwrap_or_else(|error| {
-            if error.is_down() {
-                // Said once by the monitor, which asks for a pass over everything once the store is back.
-                return Next::After(WHILE_DOWN);
-            }
-            let milliseconds = took.as_millis();
-            tracing::warn!(namespace, name, %error, milliseconds, "the pass did not finish, it is tried again");
-            Next::Retry
-        })
+        let subject = Subject { kind: "Bucket", namespace: Some(&key.namespace), name: &key.name };
+        workers::reported(subject, &self.wire.metrics, DEADLINE, self.pass(key)).await
     }
 }

@@ -4,18 +4,11 @@ use std::sync::Arc;
 
 use ankka_crds::{AnkkaBucket, names};
 use ankka_requests::{
-    cache::{Cache, Key},
-    observe::Observer,
+    cache::Key,
+    process::{Controller, Who, all_again},
 };
-use ankka_runtime::{
-    http::{self, Health},
-    metrics::Metrics,
-    queue::{Lateness, Queue},
-    tenure::{Tenure, guarded},
-    workers::{Replica, Tasks, end_of},
-};
-use anyhow::Context;
-use kube::{Client, Config};
+use ankka_runtime::{metrics::Metrics, queue::Queue, tenure::Tenure};
+use kube::Config;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -36,53 +29,21 @@ pub fn metrics() -> Metrics {
 }
 
 /// Runs until `stop` is cancelled, which is a good end, or any essential task ends, which is an error.
-pub async fn run(settings: Settings, mut config: Config, stop: CancellationToken) -> anyhow::Result<()> {
-    // Repetitions are ours to make: each has to ask first whether the lease is still held.
-    config.default_retry = false;
-    let client = Client::try_from(config).context("failed to build a client for the cluster")?;
-    let tenure = Arc::new(Tenure::default());
-    let writer = guarded(client.clone(), tenure.clone());
-
-    let cache = Arc::new(Cache::<AnkkaBucket>::default());
-    let queue = Arc::new(Queue::new(settings.timing));
-    let mut metrics = metrics();
-    metrics.look_up(Lateness(queue.clone()));
-    let metrics = Arc::new(metrics);
-    let mut tasks = Tasks::new();
-
-    let observer =
-        Observer { resource: RESOURCE, cache: cache.clone(), queue: queue.clone(), metrics: metrics.clone() };
-    let mut synced = observer.start(&client, &mut tasks);
-    let (waiting, known) = (queue.clone(), cache.clone());
-    let health = Health {
-        metrics: metrics.clone(),
-        waiting: Arc::new(move || waiting.depth()),
-        known: Arc::new(move || known.len()),
-        synced: synced.clone(),
-    };
-    tasks.spawn(http::serve(settings.listen, health));
-    let store = store(&settings, &tenure, &metrics, &queue)?;
+///
+/// # Errors
+/// When no client can be made, for the cluster or the store, or such a task ended.
+pub async fn run(settings: Settings, config: Config, stop: CancellationToken) -> anyhow::Result<()> {
+    let mut controller =
+        Controller::<AnkkaBucket>::start(RESOURCE, metrics(), settings.timing, settings.listen, config)?;
+    let store = store(&settings, &controller.tenure, &controller.metrics, &controller.queue)?;
     if let Some(store) = &store {
-        tasks.spawn(Monitor::new(store.garage.clone()).watch(all_again(cache.clone(), queue.clone())));
+        let again = all_again(controller.cache.clone(), controller.queue.clone());
+        controller.tasks.spawn(Monitor::new(store.garage.clone()).watch(again));
     }
-    let passes = Passes::new(&settings, writer, store, &cache, &metrics);
-
-    tokio::select! {
-        warm = synced.wait() => anyhow::ensure!(warm, "observing the cluster ended"),
-        ended = tasks.join_next() => return Err(end_of(ended)),
-        () = stop.cancelled() => return Ok(()),
-    }
-    tracing::info!(buckets = cache.len(), "caches are warm, standing by");
-    let replica = Replica {
-        client: &client,
-        namespace: &settings.own_namespace,
-        lease: LEASE,
-        pod: &settings.pod,
-        concurrency: settings.concurrency,
-        tenure,
-        metrics: &metrics,
-    };
-    replica.run(&mut tasks, &queue, passes, || cache.keys(), &stop).await
+    let passes = Passes::new(&settings, controller.writer.clone(), store, &controller.cache, &controller.metrics);
+    let who =
+        Who { namespace: &settings.own_namespace, lease: LEASE, pod: &settings.pod, concurrency: settings.concurrency };
+    controller.run(who, passes, &stop).await
 }
 
 /// The store of the settings; none when the installation has none.
@@ -104,9 +65,4 @@ pub fn store(
         }
     });
     Ok(Some(Store { garage: Arc::new(garage), census, endpoint: set.endpoint.clone(), region: set.region.clone() }))
-}
-
-/// Asks for a pass over every bucket.
-pub fn all_again(cache: Arc<Cache<AnkkaBucket>>, queue: Arc<Queue<Key>>) -> impl Fn() + Send + 'static {
-    move || cache.keys().into_iter().for_each(|key| queue.add(key))
 }

@@ -61,10 +61,8 @@ impl Settings {
     /// Every value that cannot be.
     pub fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Self, Vec<Refusal>> {
         let mut reader = Reader::new(variable);
-        let prefix = reader.text("ANKKA_K8S_NAMESPACE_PREFIX", names::DEFAULT_PREFIX);
-        if !names::is_prefix(&prefix) {
-            reader.refuse("ANKKA_K8S_NAMESPACE_PREFIX", &prefix, names::PREFIX_RULE.to_owned());
-        }
+        let prefix =
+            reader.text_that("ANKKA_K8S_NAMESPACE_PREFIX", names::DEFAULT_PREFIX, names::is_prefix, names::PREFIX_RULE);
         let timing = reader.timing(
             "ANKKA_STORAGE_RESYNC_SECONDS",
             ("ANKKA_STORAGE_RETRY_MIN_BACKOFF_SECONDS", 1),
@@ -92,8 +90,8 @@ fn store(reader: &mut Reader<impl Fn(&str) -> Option<String>>) -> Option<Store> 
     }
     let admin = address(reader, ADMIN_URL, "the http or https address of Garage's admin API");
     let endpoint = address(reader, ENDPOINT, "the http or https address that services reach the store at");
-    let token = required(reader, ADMIN_TOKEN, "a token for Garage's admin API");
-    let region = required(reader, REGION, "the region that Garage is configured with");
+    let token = reader.required(ADMIN_TOKEN, "a token for Garage's admin API");
+    let region = reader.required(REGION, "the region that Garage is configured with");
     Some(Store {
         admin: admin?,
         token: token?.into(),
@@ -104,24 +102,12 @@ fn store(reader: &mut Reader<impl Fn(&str) -> Option<String>>) -> Option<Store> 
     })
 }
 
-fn required(
-    reader: &mut Reader<impl Fn(&str) -> Option<String>>,
-    variable: &'static str,
-    what: &'static str,
-) -> Option<String> {
-    let value = reader.get(variable);
-    if value.is_none() {
-        reader.refuse(variable, "", what.to_owned());
-    }
-    value
-}
-
 fn address(
     reader: &mut Reader<impl Fn(&str) -> Option<String>>,
     variable: &'static str,
     what: &'static str,
 ) -> Option<Url> {
-    let value = required(reader, variable, what)?;
+    let value = reader.required(variable, what)?;
     let url = Url::parse(&value).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
     let bare = url.filter(|url| url.query().is_none() && url.fragment().is_none() && url.username().is_empty());
     if bare.is_none() {

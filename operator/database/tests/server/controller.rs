@@ -5,13 +5,14 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use ankka_crds::AnkkaDatabase;
 use ankka_database::{
     pass::Passes,
-    run::{RESOURCE, all_again, metrics},
+    run::{RESOURCE, metrics},
     server::{Claim, Monitor, Postgres},
     settings::Settings,
 };
 use ankka_requests::{
     cache::{Cache, Key},
     observe::Observer,
+    process::all_again,
 };
 use ankka_runtime::{
     queue::{Queue, Timing},

@@ -6,6 +6,7 @@ use ankka_crds::AnkkaBucket;
 use ankka_requests::{
     cache::{Cache, Key},
     observe::Observer,
+    process::all_again,
 };
 use ankka_runtime::{
     queue::{Queue, Timing},
@@ -14,7 +15,7 @@ use ankka_runtime::{
 };
 use ankka_storage::{
     pass::Passes,
-    run::{RESOURCE, all_again, metrics, store},
+    run::{RESOURCE, metrics, store},
     settings::Settings,
     store::{Garage, Monitor},
 };
